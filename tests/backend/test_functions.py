@@ -99,6 +99,14 @@ def test_functions_of_two() -> None:
 
 
 @pytest.mark.parametrize(
+    ("base", "exponent", "expected"), [(2.0, 3, 8.0), (2.0, -2, 0.25), (-3.0, 3, -27.0), (0.0, 0, 1.0)]
+)
+def test_whole_powers(base: float, exponent: int, expected: float) -> None:
+    assert value(called("__nv_powif", F32, (F32, base), (I32, exponent))) == expected
+    assert value(called("__nv_powi", F64, (F64, base), (I32, exponent))) == expected
+
+
+@pytest.mark.parametrize(
     ("callee", "given", "expected"),
     [
         ("__nv_isnanf", math.nan, 1),

@@ -458,6 +458,15 @@ def _rows_within_capacity(a: Arrays, _: Values) -> Arrays:
     return {"out": out}
 
 
+def _double_chunks(a: Arrays, _: Values) -> Arrays:
+    out = a["out"].copy()
+    for sequence, chunk in a["table"]:
+        begin, end = a["offsets"][sequence : sequence + 2]
+        own = slice(begin + 32 * chunk, max(min(begin + 32 * chunk + 32, end), begin + 32 * chunk))
+        out[own] = 2 * a["x"][own]
+    return {"out": out}
+
+
 def _fill_segments(a: Arrays, _: Values) -> Arrays:
     out, offsets = a["out"].copy(), a["offsets"]
     for e, (start, end) in enumerate(pairwise(offsets)):
@@ -644,6 +653,61 @@ def _hand_over_in_two_steps(a: Arrays, _: Values) -> Arrays:
     return {"first": first, "second": second, "flag": np.array([2]), "out": out}
 
 
+def _add_and_keep_last(a: Arrays, _: Values) -> Arrays:
+    blocks = len(a["x"]) // 32
+    return {"total": a["total"] + 3 * a["x"].sum(), "rounds_done": a["rounds_done"] + 3 * blocks}
+
+
+def _fill_by_twos(a: Arrays, _: Values) -> Arrays:
+    tile = np.arange(len(a["out"])) // 32
+    return {"out": tile, "queue": np.array([2 * (tile[-1] // 2 + 1 + 8)])}
+
+
+def _fill_share(a: Arrays, _: Values) -> Arrays:
+    tile = np.arange(len(a["out"])) // 32
+    return {"out": tile, "queue": np.array([4 * (tile[-1] // 4 + 1)])}
+
+
+def _append_entries(a: Arrays, _: Values) -> Arrays:
+    end, place = a["lengths"].sum(), np.arange(len(a["out"]))
+    return {"out": np.where(place < end, place, a["out"]), "end": np.array([end])}
+
+
+def _add_and_count(a: Arrays, _: Values) -> Arrays:
+    return {"total": a["total"] + a["x"].sum(), "turn": np.array([len(a["x"]) // 32])}
+
+
+def _sum_by_pairs(a: Arrays, _: Values) -> Arrays:
+    parts = a["x"].reshape(-1, 32).sum(axis=1)
+    pairs, leaves = parts.reshape(-1, 2).sum(axis=1), np.full_like(a["leaves"], 2)
+    return {"parts": parts, "pairs": pairs, "leaves": leaves, "root": np.array([len(pairs)]), "out": [parts.sum()]}
+
+
+def _sum_behind_producers(a: Arrays, _: Values) -> Arrays:
+    parts = a["x"].reshape(-1, 32).sum(axis=1)
+    return {"parts": parts, "done": np.array([len(parts)]), "out": np.full_like(a["out"], parts.sum())}
+
+
+def _sum_behind_all_bits(a: Arrays, _: Values) -> Arrays:
+    parts = a["x"].reshape(-1, 32).sum(axis=1)
+    return {"parts": parts, "bits": np.array([15]), "out": np.full_like(a["out"], parts.sum())}
+
+
+def _look_back_by_state(a: Arrays, _: Values) -> Arrays:
+    sums = a["x"].reshape(-1, 32).sum(axis=1, dtype=np.int32)
+    return {"sums": sums, "prefixes": sums.cumsum(dtype=np.int32), "states": np.full_like(sums, 2)}
+
+
+def _sum_by_second_to_come(a: Arrays, _: Values) -> Arrays:
+    parts = a["x"].reshape(-1, 32).sum(axis=1)
+    return {"parts": parts, "met": np.ones_like(a["met"]), "out": parts.reshape(-1, 2).sum(axis=1)}
+
+
+def _fill_by_claim(a: Arrays, _: Values) -> Arrays:
+    pairs = len(a["out"])
+    return {"claims": np.ones_like(a["claims"]), "out": a["x"].reshape(-1, 32).sum(axis=1)[:pairs]}
+
+
 def _look_back_by_status(a: Arrays, _: Values) -> Arrays:
     sums = a["x"].reshape(-1, 32).sum(axis=1, dtype=np.int32)
     return {"aggregates": sums, "prefixes": sums.cumsum(dtype=np.int32), "status": np.full_like(sums, 2)}
@@ -712,15 +776,36 @@ def _running_states(a: Arrays, _: Values) -> Arrays:
 
 REFERENCES: Final[dict[str, Reference]] = {
     **RUST_REFERENCES,
+    "add_after_looking": lambda a, v: {"total": a["total"] + a["x"].sum()},
+    "add_and_count": _add_and_count,
+    "add_and_keep_last": _add_and_keep_last,
+    "add_by_owner": lambda a, v: {"total": a["total"] + a["x"].sum()},
+    "add_by_permit": lambda a, v: {"total": a["total"] + a["x"].sum()},
+    "add_from_turn_on": _add_and_count,
+    "add_given_by_store": lambda a, v: {"total": a["total"] + a["x"].sum()},
+    "add_hand_over_hand": lambda a, v: {"totals": a["totals"] + a["x"].sum()},
     "add_vectors": lambda a, v: {"c": a["a"] + a["b"]},
+    "append_entries": _append_entries,
     "attention_of_head": _attention_of_head,
     "combine_within_capacity": _rows_within_capacity,
+    "fill_by_claim": _fill_by_claim,
+    "fill_by_twos": _fill_by_twos,
+    "fill_if_free": lambda a, v: {"table": np.full_like(a["table"], 7)},
+    "fill_share": _fill_share,
+    "fill_within_four_tries": lambda a, v: {"table": np.full_like(a["table"], 7)},
+    "double_chunks": _double_chunks,
     "gather_rows": _gather_rows,
+    "look_back_by_state": _look_back_by_state,
     "mean_of_three": _mean_of_three,
     "product": lambda a, v: {"c": a["a"] @ a["b"]},
     "product_in_parts": lambda a, v: {"c": a["c"] + a["a"] @ a["b"]},
     "rms_norm_rows": _rms_norm_rows,
     "softmax_rows": _softmax_rows,
+    "sum_behind_all_bits": _sum_behind_all_bits,
+    "sum_behind_producers": _sum_behind_producers,
+    "sum_by_pairs": _sum_by_pairs,
+    "sum_by_second_to_come": _sum_by_second_to_come,
+    "sum_parts_by_tree": _sum_by_pairs,
     "sum_vector": lambda a, v: {"sum": a["sum"] + a["x"].sum()},
     "transposed": lambda a, v: {"out": a["in_"].T},
     "add_next": _add_next,
@@ -976,6 +1061,10 @@ WITHOUT_REFERENCE: Final[dict[str, str]] = {
     },
     "integers/list_sizes.py::last_tiles[beyond-31-bits]": "an array of the list has 2 GiB",
     "protocols/atomic_waits.py::rotate_behind_barrier[two-to-eight-blocks]": "blocks that run one by one never meet",
+    "protocols/barriers_again.py::rotate_by_generation[two-to-eight-blocks]": "blocks that run one by one never meet",
+    "protocols/barriers_again.py::rotate_in_place[two-to-eight-blocks]": "blocks that run one by one never meet",
+    "protocols/barriers_again.py::rotate_rounds[two-to-eight-blocks]": "blocks that run one by one never meet",
+    "protocols/flag_bits.py::rotate_by_bits[two-to-eight-blocks]": "blocks that run one by one never meet",
     "protocols/grid_barrier.py::rotate_behind_barrier[two-to-eight-blocks]": "blocks that run one by one never meet",
     "protocols/grid_barrier.py::rotate_twice[two-to-eight-blocks]": "blocks that run one by one never meet",
 }
@@ -988,6 +1077,7 @@ def _corners(x: int, y: int) -> tuple[tuple[int, int, int], ...]:
 
 NUMBERS: Final[dict[str, Numbers]] = {
     **RUST_NUMBERS,
+    "data/chunk_table.py::double_chunks[chunks-once]": Numbers({"N": 9, "M": 8, "T": 150}),
     "data/expert_buffers.py::combine_within_capacity[in-segments]": Numbers({"E": 5, "T": 40}),
     "data/used_experts.py::write_rows_of_used_experts[distinct-where]": Numbers({"E": 7, "R": 20}),
     "tile_cpp/heads.cu::attention_of_head[any-size]": Numbers({"queries": 70, "keys": 100, "scale": 0.125}),
@@ -1135,6 +1225,26 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "protocols/atomic_waits.py::add_in_turn[two-to-eight-blocks]": Numbers({"N": 160}),
     "protocols/atomic_waits.py::add_served[two-to-eight-blocks]": Numbers({"N": 160}),
     "protocols/atomic_waits.py::look_back[two-to-eight-blocks]": Numbers({"N": 160}),
+    "protocols/try_locks.py::fill_if_free[eight-blocks]": Numbers({"N": 32}),
+    "protocols/try_locks.py::fill_within_four_tries[eight-blocks]": Numbers({"N": 32}),
+    "protocols/lock_words.py::add_by_owner[two-to-eight-blocks]": Numbers({"G": 5}),
+    "protocols/lock_words.py::add_given_by_store[two-to-eight-blocks]": Numbers({"G": 5}),
+    "protocols/lock_words.py::add_by_permit[one-permit]": Numbers({"G": 5}),
+    "protocols/locks_in_loops.py::add_and_keep_last[two-to-eight-blocks]": Numbers({"G": 5}),
+    "protocols/locks_in_loops.py::add_hand_over_hand[two-to-eight-blocks]": Numbers({"G": 5, "M": 3}),
+    "protocols/locks_in_loops.py::add_after_looking[two-to-eight-blocks]": Numbers({"G": 5}),
+    "protocols/tickets_by_many.py::fill_by_twos[eight-blocks]": Numbers({"N": 700}),
+    "protocols/tickets_by_many.py::fill_share[one-block-for-four-tiles]": Numbers({"N": 700}),
+    "protocols/tickets_by_many.py::append_entries[two-to-eight-blocks]": Numbers({"G": 5, "N": 20}),
+    "protocols/turns_by_addition.py::add_and_count[two-to-eight-blocks]": Numbers({"G": 5}),
+    "protocols/turns_by_addition.py::add_from_turn_on[two-to-eight-blocks]": Numbers({"G": 5}),
+    "protocols/counter_tree.py::sum_by_pairs[up-to-eight-pairs]": Numbers({"H": 3}),
+    "protocols/counter_tree.py::sum_parts_by_tree[up-to-eight-pairs]": Numbers({"H": 3}),
+    "protocols/threshold.py::sum_behind_producers[six-producers-at-most]": Numbers({"P": 3, "C": 2}),
+    "protocols/flag_bits.py::sum_behind_all_bits[four-producers]": Numbers({"C": 2}),
+    "protocols/look_back_states.py::look_back_by_state[two-to-eight-blocks]": Numbers({"G": 5}),
+    "protocols/meetings.py::sum_by_second_to_come[up-to-eight-pairs]": Numbers({"H": 3}),
+    "protocols/meetings.py::fill_by_claim[up-to-eight-pairs]": Numbers({"H": 3}),
     "protocols/hand_over.py::hand_over[one-consumer-or-more]": Numbers({"C": 4}),
     "protocols/hand_over.py::hand_over_across_system[one-consumer-or-more]": Numbers({"C": 4}),
     "protocols/last_block.py::sum_by_last[up-to-16-blocks]": Numbers({"N": 640}),

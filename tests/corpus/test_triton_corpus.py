@@ -45,6 +45,7 @@ LARGE = {
 QUICK: dict[str, Callable[[Mapping[str, int]], bool]] = {
     "attention": lambda known: known["S"] <= 65 and known["H"] <= 2,
     "attention_unmasked_tail": lambda known: known["S"] <= 64 and known["H"] <= 2,
+    "block_scaled_product": lambda known: True,
     "fused_attention": lambda known: 0 < known["S"] <= 64 and known["ZH"] <= 2,
     "layer_norm_backward": lambda known: known["N"] <= 100,
     "stream_k_fix_up": lambda known: known["T"] <= 3 and known["S"] <= 4,
@@ -109,3 +110,18 @@ def test_both_sides_of_every_file_are_shown() -> None:
         assert verdicts[file.stem, Verdict.REFUTED] >= 2 or file.stem == "attention"
     assert len(LABELS) >= 60
     assert sum(label.needs is not None for label in LABELS) <= 0.05 * len(LABELS)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "launch", "fact"),
+    [
+        ("scale_chunks", "a-row-twice", "unique_rows(chunk_indices)"),
+        ("scale_chunks", "unordered", "nondecreasing(cu_seqlens)"),
+        ("scale_chunks", "any-sequence", "column_range(chunk_indices, 0, 0, N)"),
+        ("scale_chunks", "any-chunk", "column_range(chunk_indices, 1, 0, T + 1)"),
+        ("chunk_sums", "unsaid", "chunks(chunk_offsets, cu_seqlens, 64, 0, C)"),
+    ],
+)
+def test_help_offers_the_fact_that_is_missing(kernel: str, launch: str, fact: str) -> None:
+    (finding, *_) = results_of(TRITON / "sequences.py")[kernel, launch].findings
+    assert f'data = ["{fact}"] in the launch spec proves the kernel' in " ".join(hint.text for hint in finding.hints)

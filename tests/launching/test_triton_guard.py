@@ -31,6 +31,15 @@ KERNELS = textwrap.dedent("""
     def gather(x, index, out, BLOCK: tl.constexpr):
         at = tl.arange(0, BLOCK)
         tl.store(out + at, tl.load(x + tl.load(index + at)))
+
+    @triton.jit
+    def chunks(x, out, cu_seqlens, table, BLOCK: tl.constexpr):
+        row = tl.program_id(0)
+        sequence = tl.load(table + 2 * row)
+        first = tl.load(cu_seqlens + sequence) + tl.load(table + 2 * row + 1) * BLOCK
+        at = first + tl.arange(0, BLOCK)
+        inside = at < tl.load(cu_seqlens + sequence + 1)
+        tl.store(out + at, tl.load(x + at, mask=inside), mask=inside)
 """)
 
 
@@ -85,6 +94,11 @@ def loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Loaded:
 
 
 COPY = ("copy", {"x": "*fp32", "out": "*fp32", "n": "i32", "BLOCK": "constexpr"}, {"BLOCK": 64})
+CHUNKS = (
+    "chunks",
+    {"x": "*fp32", "out": "*fp32", "cu_seqlens": "*i32", "table": "*i32", "BLOCK": "constexpr"},
+    {"BLOCK": 16},
+)
 GATHER = ("gather", {"x": "*fp32", "index": "*i32", "out": "*fp32", "BLOCK": "constexpr"}, {"BLOCK": 16})
 
 
@@ -121,6 +135,23 @@ def test_contents_are_looked_at_each_time(loaded: Loaded) -> None:
         index[3] = 15
         loaded.launch(gather, (1, 1, 1), *arguments)
     assert len(loaded.ran) == 3
+
+
+def test_rows_of_a_table_are_looked_at_each_time(loaded: Loaded) -> None:
+    chunks = loaded.kernel(*CHUNKS)
+    cu_seqlens, table = np.array([0, 5, 25], np.int32), np.array([[0, 0], [1, 0], [1, 1]], np.int32)
+    arguments = _floats(25), _floats(25), Tensor(cu_seqlens), Tensor(table), 16
+    with tileverify.patch():
+        loaded.launch(chunks, (3, 1, 1), *arguments)
+        table[0] = (1, 1)
+        with pytest.raises(tileverify.LaunchRefused, match="chunks was not launched"):
+            loaded.launch(chunks, (3, 1, 1), *arguments)
+        table[0] = (2, 0)
+        with pytest.raises(tileverify.LaunchRefused):
+            loaded.launch(chunks, (3, 1, 1), *arguments)
+        table[:] = [[1, 0], [0, 0], [1, 1]]
+        loaded.launch(chunks, (3, 1, 1), *arguments)
+    assert len(loaded.ran) == 2
 
 
 def test_an_opt_out_lets_it_pass(loaded: Loaded) -> None:

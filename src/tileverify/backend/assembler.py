@@ -28,6 +28,7 @@ from ..frontend.bytecode.enums import MemoryOrdering
 from ..frontend.bytecode.location import Location, user_frame
 from ..frontend.bytecode.model import Entry, Op
 from ..frontend.bytecode.traverse import walk
+from ..frontend.bytecode.wellformed import beyond_tile_ir
 from ..system.errors import TileVerifyError
 
 ARCHITECTURES: Final = (
@@ -118,17 +119,18 @@ class Assembler:
 
 
 def refuse_foreign_functions(bytecode: bytes) -> None:
-    """Raise `AssemblyError` at the first opaque op of a module that can be read: no assembler knows it."""
+    """Raise `AssemblyError` at the first op of a module that Tile IR lacks, if the module can be read."""
     try:
         entries = decode(bytecode).entries
     except TileVerifyError:
         return  # tileiras says better what it does not take
     for entry in entries:
         for op in walk(entry.body):
-            if op.name == "opaque":
-                callee, frame = " ".join(op.attributes["callee"].split()), user_frame(op.location)
+            foreign = beyond_tile_ir(op)
+            if foreign is not None:
+                frame = user_frame(op.location)
                 file, line = (frame.file, frame.line) if frame else (None, None)
-                problem = f"'{callee}' has no counterpart in Tile IR, so '{entry.name}' cannot be built"
+                problem = f"{foreign} has no counterpart in Tile IR, so '{entry.name}' cannot be built"
                 raise AssemblyError(problem, file, line)
 
 

@@ -82,6 +82,7 @@ def all_launches() -> Iterator[TritonLaunch]:
     yield from _casts()
     yield from _lanes()
     yield from _products()
+    yield from _scaled()
     yield from _flow()
     yield from _memory()
     yield from _atomics()
@@ -340,6 +341,75 @@ def _products() -> Iterator[TritonLaunch]:
     )
 
 
+def _scaled() -> Iterator[TritonLaunch]:
+    """Formats of both operands, and along which dimensions two numbers of 4 bits lie in a byte."""
+    m, k, n = 4, 64, 8
+    stored = {"e2m1": "u8", "e4m3": "f8e4m3", "e5m2": "f8e5m2", "fp16": "f16"}
+    for lhs, rhs, along in (
+        ("e2m1", "e2m1", (True, True)), ("e2m1", "e2m1", (False, False)), ("e4m3", "e2m1", (True, True)),
+        ("e2m1", "e5m2", (True, True)), ("e4m3", "e5m2", (True, True)),
+        ("e5m2", "fp16", (True, True)), ("fp16", "e2m1", (True, True)),
+    ):  # fmt: skip
+        left = (m, k // 2) if along[0] else (m // 2, k)
+        right = (k // 2, n) if along[1] else (k, n // 2)
+        shapes = [shape if kind == "e2m1" else whole
+                  for kind, shape, whole in ((lhs, left, (m, k)), (rhs, right, (k, n)))]  # fmt: skip
+        x, y = (
+            small(80 + at, a * b, 0, 255) if kind == "e2m1" else reals(80 + at, a * b)
+            for at, (kind, (a, b)) in enumerate(zip((lhs, rhs), shapes, strict=True))
+        )
+        (mp, kp), (kq, nq) = shapes
+        yield TritonLaunch(
+            f"scaled_{lhs}_{rhs}_{''.join('k' if each else 'o' for each in along)}",
+            "lanes",
+            "scaled",
+            {
+                "x": (stored[lhs], x), "y": (stored[rhs], y), "s": ("u8", small(82, m * 2, 120, 130)),
+                "t": ("u8", small(83, n * 2, 122, 132)), "out": ("f32", zeros(m * n)),
+            },
+            {"M": m, "K": k, "N": n, "G": 2, "MP": mp, "KP": kp, "KQ": kq, "NQ": nq, "LHS": lhs, "RHS": rhs},
+            within=1e-5,
+        )  # fmt: skip
+    x, y = small(84, m * k // 2, 0, 255), reals(85, k * n)
+    edges = [0, 254, 255, *small(86, 2 * m - 3, 100, 140)]
+    for name, scales in (("plain", small(87, 2 * m, 120, 130)), ("edges", edges)):
+        yield TritonLaunch(
+            f"scaled_once_{name}",
+            "lanes",
+            "scaled_once",
+            {"x": ("u8", x), "y": ("f8e4m3", y), "s": ("u8", scales), "out": ("f32", zeros(m * n))},
+            {"M": m, "K": k, "N": n, "LHS": "e2m1", "RHS": "e4m3"},
+            within=1e-5,
+        )
+
+    yield _scaled_by_floats()
+
+
+def _scaled_by_floats() -> TritonLaunch:
+    """Scales that are floats of 8 bits, as of nvfp4, which Triton's interpreter does not take."""
+    m, k, n, g = 2, 32, 4, 2
+    x, y = small(90, m * k // 2, 0, 255), small(91, k // 2 * n, 0, 255)
+    s, t = ([number / 2 for number in small(seed, count * g, -8, 8)] for seed, count in ((92, m), (93, n)))
+    left = [[_four_bits(x[i * k // 2 + j // 2], j % 2) * s[i * g + j * g // k] for j in range(k)] for i in range(m)]
+    right = [[_four_bits(y[j // 2 * n + c], j % 2) * t[c * g + j * g // k] for j in range(k)] for c in range(n)]
+    product = [sum(map(operator.mul, row, column)) for row in left for column in right]
+    return TritonLaunch(
+        "scaled_by_floats",
+        "lanes",
+        "scaled",
+        {"x": ("u8", x), "y": ("u8", y), "s": ("f8e4m3", s), "t": ("f8e4m3", t), "out": ("f32", zeros(m * n))},
+        {"M": m, "K": k, "N": n, "G": g, "MP": m, "KP": k // 2, "KQ": k // 2, "NQ": n, "LHS": "e2m1", "RHS": "e2m1"},
+        within=1e-5,
+        after={"out": product},
+    )
+
+
+def _four_bits(byte: int, upper: int) -> float:
+    """The number of e2m1 in one half of a byte."""
+    code = byte >> 4 if upper else byte & 15
+    return (-1.0 if code & 8 else 1.0) * (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)[code & 7]
+
+
 def _flow() -> Iterator[TritonLaunch]:
     n = {"N": 8}
     x = small(40, 64)
@@ -490,6 +560,31 @@ def _atomics() -> Iterator[TritonLaunch]:
             {"N": 8},
             {"n": ("i32", 5)},
         )
+    for t in ("i16", "u16", "i32", "i64", "f16", "bf16", "f32"):
+        cells = integers(t, 64, 9) if t[0] in "iu" else reals(64, 9)
+        held = [value if k % 2 else 3 for k, value in enumerate(cells[:8])]
+        yield TritonLaunch(
+            f"swaps_{t}", "memory", "swaps", {"x": (t, cells), "v": (t, held), "old": (t, zeros(9))}, {"N": 8}
+        )
+    for t in ("i8", "u8", "i16", "f16", "bf16"):
+        cells = small(65, 8, 1, 9)
+        yield TritonLaunch(
+            f"small_atomics_{t}", "memory", "small_atomics", {"x": (t, cells), "old": (t, zeros(8))}, {"N": 8}
+        )
+    for t in ("i16", "u32", "i64"):
+        cells = integers(t, 66, 8)
+        yield TritonLaunch(
+            f"polls_{t}", "memory", "polls", {"x": (t, [*cells, *cells]), "out": ("i8", zeros(18))}, {"N": 8}
+        )
+    for t in ("i16", "i32"):
+        yield TritonLaunch(
+            f"polled_{t}",
+            "memory",
+            "polled",
+            {"flag": (t, [0]), "x": (t, [*small(67, 4), *zeros(4)])},
+            {"N": 4},
+            grid=(3, 1, 1),
+        )
     for t in ("f32", "f64"):
         cells, others = reals(62), reals(63, 8)
         yield TritonLaunch(
@@ -514,6 +609,16 @@ def _atomics() -> Iterator[TritonLaunch]:
         yield TritonLaunch(
             f"added_{t}", "memory", "added", {"x": (t, small(64, 4, 0, 9)), "v": (t, small(65, 16, 0, 9))}, {"N": 16}
         )
+    chosen = ((68, "x"), (70, "y"), (72, "z"))
+    yield TritonLaunch(
+        "chosen_pointers",
+        "memory",
+        "chosen_pointers",
+        {name: ("i32", [*small(seed, 32, 1, 9), *zeros(8), *small(seed + 1, 32)]) for seed, name in chosen},
+        {"N": 8},
+        {"n": ("i32", 5)},
+        (3, 1, 1),
+    )
     yield TritonLaunch(
         "flagged",
         "memory",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tileverify.backend.assembler import AssemblyError, refuse_foreign_functions
+from tileverify.frontend.bytecode import encode
 from tileverify.frontend.bytecode.model import Op
 from tileverify.frontend.bytecode.traverse import walk
 from tileverify.frontend.triton.translate import translate
@@ -85,3 +87,13 @@ def test_what_may_do_more_is_refused(op: str, reason: str) -> None:
     with pytest.raises(Untranslated, match=r".*") as refusal:
         ops(op)
     assert reason in refusal.value.message
+
+
+def test_a_swap_of_16_bits_is_not_built() -> None:
+    """Triton has it, and Tile IR does not: it is proved and run, and refused before an assembler sees it."""
+    swap = '%y = tt.atomic_cas acq_rel, gpu, %q, %s, %s : (!tt.ptr<i16>, i16, i16) -> i16 loc("kernel.py":7:5)'
+    cast = "%q = tt.bitcast %p : !tt.ptr<f32> -> !tt.ptr<i16>\n    %s = arith.trunci %n : i32 to i16\n    "
+    module = translate(read_ttir(KERNEL.format(op=cast + swap), "kernel.py"), file="kernel.py")
+    with pytest.raises(AssemblyError, match="a compare-and-swap of i16 has no counterpart in Tile IR") as refusal:
+        refuse_foreign_functions(encode(module))
+    assert (refusal.value.file, refusal.value.line) == ("kernel.py", 7)

@@ -22,6 +22,8 @@ HEAD: Final = """module {
     %p = tt.splat %x : !tt.ptr<i32> -> tensor<8x!tt.ptr<i32>>
     %q = tt.bitcast %p : tensor<8x!tt.ptr<i32>> -> tensor<8x!tt.ptr<i16>>
     %r = tt.splat %h : !tt.ptr<f16> -> tensor<8x!tt.ptr<f16>>
+    %e = tt.bitcast %p : tensor<8x!tt.ptr<i32>> -> tensor<8x!tt.ptr<i8>>
+    %s = arith.constant dense<1> : tensor<8xi8>
     %m = arith.constant dense<true> : tensor<8xi1>
 """
 TAIL: Final = """
@@ -37,7 +39,6 @@ def in_kernel(text: str) -> str:
 
 
 REFUSED: Final = {
-    "tt.atomic_poll": "%o = tt.atomic_poll acquire, gpu, %x, %c0 : !tt.ptr<i32>, i32 -> i1",
     "Tile IR has no atomic add of i16":
         "%o = tt.atomic_rmw add, acq_rel, gpu, %q, %t, %m : (tensor<8x!tt.ptr<i16>>, tensor<8xi16>, tensor<8xi1>) -> "
         "tensor<8xi16>",
@@ -47,9 +48,9 @@ REFUSED: Final = {
     "Tile IR has no atomic inc of i32":
         "%o = tt.atomic_rmw inc, acq_rel, gpu, %p, %i, %m : (tensor<8x!tt.ptr<i32>>, tensor<8xi32>, tensor<8xi1>) -> "
         "tensor<8xi32>",
-    "Tile IR has no compare-and-swap of i16":
-        "%o = tt.atomic_cas acq_rel, gpu, %q, %t, %t : (tensor<8x!tt.ptr<i16>>, tensor<8xi16>, tensor<8xi16>) -> "
-        "tensor<8xi16>",
+    "atomic_cas_tko: there is no compare-and-swap of i8":
+        "%o = tt.atomic_cas acq_rel, gpu, %e, %s, %s : (tensor<8x!tt.ptr<i8>>, tensor<8xi8>, tensor<8xi8>) -> "
+        "tensor<8xi8>",
     "tt.grid_dependency_wait": "tt.grid_dependency_wait",
     "inline assembly with effects":
         '%o = tt.elementwise_inline_asm "st.global $0" {constraints = "=r,r", packed_element = 1 : i32, pure = false} '
@@ -73,6 +74,16 @@ def test_refused_at_its_line(sentence: str) -> None:
 
 
 REGIONS: Final = {
+    "a pointer whose elements change their size cannot be handed on here": """%s = arith.constant 1 : i32
+    %y = tt.bitcast %x : !tt.ptr<i32> -> !tt.ptr<i16>
+    %a = tt.addptr %y, %s : !tt.ptr<i16>, i32
+    %z = tt.bitcast %a : !tt.ptr<i16> -> !tt.ptr<i32>
+    %o = scf.if %true -> (!tt.ptr<i32>) {
+      scf.yield %z : !tt.ptr<i32>
+    } else {
+      scf.yield %x : !tt.ptr<i32>
+    }
+    tt.store %o, %n : !tt.ptr<i32>""",
     "tt.map_elementwise of a function that branches": """%o = "tt.map_elementwise"(%i) <{pack = 1 : i32}> ({
     ^bb0(%a: i32):
       %c = arith.cmpi sgt, %a, %c0 : i32
@@ -86,11 +97,6 @@ REGIONS: Final = {
     "a gather of 1024 of 2048 lanes is too wide": """%s = arith.constant dense<1> : tensor<2048xi32>
     %j = tt.make_range {end = 1024 : i32, start = 0 : i32} : tensor<1024xi32>
     %o = tt.gather %s[%j] {axis = 0 : i32} : (tensor<2048xi32>, tensor<1024xi32>) -> tensor<1024xi32>""",
-    "tt.dot_scaled of e2m1 and e2m1": """%a = arith.constant dense<1> : tensor<32x32xi8>
-    %s = arith.constant dense<1> : tensor<32x2xi8>
-    %z = arith.constant dense<0.0> : tensor<32x32xf32>
-    %o = tt.dot_scaled %a scale %s, %a scale %s, %z lhs = e2m1 rhs = e2m1 {fastMath = false} : """
-    "tensor<32x32xi8>, tensor<32x2xi8> * tensor<32x32xi8>, tensor<32x2xi8> -> tensor<32x32xf32>",
 }
 
 

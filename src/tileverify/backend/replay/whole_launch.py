@@ -26,8 +26,10 @@ from ..interpreter.ordering import AccessOrder, BlockOrder, Schedule, spread
 from ..interpreter.values import Array
 
 MOST_BLOCKS: Final = 64
-"""Blocks of a launch that is run whole."""
-INTERLEAVINGS: Final = 3
+"""Blocks of a launch that is run whole, where any two of them are compared."""
+MOST_ALONE: Final = 1 << 10
+"""The same where each is looked at alone: a counter leaves a small array only after so many blocks."""
+INTERLEAVINGS: Final = 8
 """Runs in which blocks take turns at random, beside those in some order."""
 MOST_CONFLICTS: Final = 256
 """Conflicts of two blocks among which those of the claimed ops are looked for."""
@@ -82,7 +84,7 @@ def whole_faults(
     bind: Callable[[], BoundLaunch], grid: Block, claim: Claim, loops: Mapping[Op, tuple[Op, ...]], budget: Budget
 ) -> Iterator[WholeFault]:
     """The claimed kind of fault at the claimed ops, in any blocks of a small launch that runs whole."""
-    if prod(grid) > MOST_BLOCKS:
+    if prod(grid) > (MOST_ALONE if claim.code in EVENTS else MOST_BLOCKS):
         return
     claimed = {offset for offset in (claim.offset_a, claim.offset_b) if offset is not None}
     for schedule in _SCHEDULES:

@@ -213,3 +213,141 @@ def add_to_given_state(total, x, lock, state, BLOCK: tl.constexpr):
     tl.store(total, tl.load(total) + part)
     tl.debug_barrier()
     tl.atomic_xchg(lock, state)
+
+
+@triton.jit
+def add_under_lock_relaxed_again(total, x, lock, BLOCK: tl.constexpr):
+    """Who takes the lock at the second try does not see what was stored under it."""
+    part = tl.sum(tl.load(x + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)), 0)
+    old = tl.atomic_cas(lock, 0, 1)
+    while old == 1:
+        old = tl.atomic_cas(lock, 0, 1, sem="relaxed")
+    tl.store(total, tl.load(total) + part)
+    tl.atomic_xchg(lock, 0)
+
+
+@triton.jit
+def add_under_other_word(total, x, lock, BLOCK: tl.constexpr):
+    """The second try takes a lock of the program's own."""
+    part = tl.sum(tl.load(x + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)), 0)
+    old = tl.atomic_cas(lock, 0, 1)
+    while old == 1:
+        old = tl.atomic_cas(lock + tl.program_id(0), 0, 1)
+    tl.store(total, tl.load(total) + part)
+    tl.atomic_xchg(lock, 0)
+
+
+@triton.jit
+def add_in_variable_while_free(total, x, lock, BLOCK: tl.constexpr):
+    part = tl.sum(tl.load(x + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)), 0)
+    old = tl.atomic_cas(lock, 0, 1)
+    while old == 0:
+        old = tl.atomic_cas(lock, 0, 1)
+    tl.store(total, tl.load(total) + part)
+    tl.atomic_xchg(lock, 0)
+
+
+@triton.jit
+def add_in_variable_given_early(total, x, lock, BLOCK: tl.constexpr):
+    part = tl.sum(tl.load(x + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)), 0)
+    old = tl.atomic_cas(lock, 0, 1)
+    while old == 1:
+        old = tl.atomic_cas(lock, 0, 1)
+    before = tl.load(total)
+    tl.atomic_xchg(lock, 0)
+    tl.store(total, before + part)
+
+
+@triton.jit
+def add_in_variable_after_look(total, x, lock, BLOCK: tl.constexpr):
+    """The first exchange puts a 0 in place of a 0: it only looks."""
+    part = tl.sum(tl.load(x + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)), 0)
+    old = tl.atomic_cas(lock, 0, 0)
+    while old == 1:
+        old = tl.atomic_cas(lock, 0, 1)
+    tl.store(total, tl.load(total) + part)
+    tl.atomic_xchg(lock, 0)
+
+
+@triton.jit
+def add_every_round_but_one(total, x, lock, R, BLOCK: tl.constexpr):
+    part = tl.sum(tl.load(x + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)), 0)
+    for i in range(R):
+        if i != 3:
+            while tl.atomic_cas(lock, 0, 1) == 1:
+                pass
+            tl.store(total, tl.load(total) + part)
+            tl.debug_barrier()
+            tl.atomic_xchg(lock, 0)
+
+
+@triton.jit
+def add_without_lock_in_one_round(total, x, lock, R, BLOCK: tl.constexpr):
+    part = tl.sum(tl.load(x + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)), 0)
+    for i in range(R):
+        if i != 3:
+            while tl.atomic_cas(lock, 0, 1) == 1:
+                pass
+        tl.store(total, tl.load(total) + part)
+        if i != 3:
+            tl.debug_barrier()
+            tl.atomic_xchg(lock, 0)
+
+
+@triton.jit
+def add_under_small_lock(total, x, lock, BLOCK: tl.constexpr):
+    """The lock has 16 bits."""
+    part = tl.sum(tl.load(x + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)), 0)
+    free, held = tl.full([], 0, tl.int16), tl.full([], 1, tl.int16)
+    while tl.atomic_cas(lock, free, held) == 1:
+        pass
+    tl.store(total, tl.load(total) + part)
+    tl.debug_barrier()
+    tl.atomic_store(lock, free)
+
+
+@triton.jit
+def add_under_small_lock_given_early(total, x, lock, BLOCK: tl.constexpr):
+    part = tl.sum(tl.load(x + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)), 0)
+    free, held = tl.full([], 0, tl.int16), tl.full([], 1, tl.int16)
+    while tl.atomic_cas(lock, free, held) == 1:
+        pass
+    before = tl.load(total)
+    tl.atomic_store(lock, free)
+    tl.store(total, before + part)
+
+
+@triton.jit
+def hand_over_polled(out, hand, flag, x, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    if tl.program_id(0) == 0:
+        tl.store(hand + at, tl.load(x + at) * 2)
+        tl.debug_barrier()
+        tl.atomic_xchg(flag, 1)
+    else:
+        tl.atomic_poll(flag, 1)
+        tl.store(out + at, tl.load(hand + at))
+
+
+@triton.jit
+def hand_over_polled_in_time(out, hand, flag, x, BLOCK: tl.constexpr):
+    """Who finds no flag in time stores nothing."""
+    at = tl.arange(0, BLOCK)
+    if tl.program_id(0) == 0:
+        tl.store(hand + at, tl.load(x + at) * 2)
+        tl.debug_barrier()
+        tl.atomic_xchg(flag, 1)
+    elif tl.atomic_poll(flag, 1, timeout_ns=1000):
+        tl.store(out + at, tl.load(hand + at))
+
+
+@triton.jit
+def hand_over_polled_relaxed(out, hand, flag, x, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    if tl.program_id(0) == 0:
+        tl.store(hand + at, tl.load(x + at) * 2)
+        tl.debug_barrier()
+        tl.atomic_xchg(flag, 1)
+    else:
+        tl.atomic_poll(flag, 1, sem="relaxed")
+        tl.store(out + at, tl.load(hand + at))

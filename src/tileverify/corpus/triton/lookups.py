@@ -121,3 +121,55 @@ def segment_sums(out, x, offsets, D, BLOCK: tl.constexpr):
     for row in range(tl.load(offsets + segment), tl.load(offsets + segment + 1)):
         total += tl.load(x + row.to(tl.int64) * D + at, mask=at < D, other=0.0)
     tl.store(out + segment.to(tl.int64) * D + at, total, mask=at < D)
+
+
+@triton.jit
+def concatenate(out, a, b, c, A, B, C, BLOCK: tl.constexpr):
+    """Programs (i, 0), (i, 1), (i, 2) copy one of three arrays behind those before it."""
+    which = tl.program_id(1)
+    if which == 0:
+        source, size, start = a, A, 0
+    elif which == 1:
+        source, size, start = b, B, A
+    else:
+        source, size, start = c, C, A + B
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + start + at, tl.load(source + at, mask=at < size), mask=at < size)
+
+
+@triton.jit
+def concatenate_by_first_size(out, a, b, c, A, B, C, BLOCK: tl.constexpr):
+    """All three are taken to be as long as the first."""
+    which = tl.program_id(1)
+    if which == 0:
+        source, start = a, 0
+    elif which == 1:
+        source, start = b, A
+    else:
+        source, start = c, A + B
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + start + at, tl.load(source + at, mask=at < A), mask=at < A)
+
+
+@triton.jit
+def concatenate_over_first(out, a, b, c, A, B, C, BLOCK: tl.constexpr):
+    """The third array lands where the second one does."""
+    which = tl.program_id(1)
+    if which == 0:
+        source, size, start = a, A, 0
+    elif which == 1:
+        source, size, start = b, B, A
+    else:
+        source, size, start = c, C, A
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + start + at, tl.load(source + at, mask=at < size), mask=at < size)
+
+
+@triton.jit
+def fill_one_of_two(a, b, A, B, BLOCK: tl.constexpr):
+    """Stores go to one of two arrays, as the program's number says."""
+    second = tl.program_id(1) == 1
+    target = tl.where(second, b, a)
+    size = tl.where(second, B, A)
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(target + at, at, mask=at < size)

@@ -139,3 +139,32 @@ def stream_k_without_wait(c, parts, flags, a, b, TILES, STEPS, BM: tl.constexpr,
     else:
         total += tl.load(parts + tile.to(tl.int64) * (BM * BN) + at)
         tl.store(c + tile.to(tl.int64) * (BM * BN) + at, total)
+
+
+@triton.jit
+def block_scaled_product(
+    a, a_scale, b, b_scale, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, group_stride: tl.constexpr,
+    A: tl.constexpr, B: tl.constexpr, PA: tl.constexpr, PB: tl.constexpr, VEC: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    """Scales lie in blocks of 128 rows: [rows / 128, K / VEC / 4, 32, 4, 4]."""
+    pid = tl.program_id(0)
+    across = tl.cdiv(M, BM)
+    row, column = pid % across, pid // across
+    inner: tl.constexpr = BK // VEC // 4 * 512
+    a_rows = (row * (BM // 128) + tl.arange(0, BM // 128)) % (M // 128)
+    b_rows = (column * (BN // 128) + tl.arange(0, BN // 128)) % (N // 128)
+    a_at = a_scale + a_rows[:, None] * group_stride + tl.arange(0, inner)[None, :]
+    b_at = b_scale + b_rows[:, None] * group_stride + tl.arange(0, inner)[None, :]
+    total = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in tl.range(0, tl.cdiv(K, BK), num_stages=3):
+        x = a.load([row * BM, k * (BK // PA)])
+        y = b.load([column * BN, k * (BK // PB)])
+        s = tl.load(a_at).reshape(BM // 128, BK // VEC // 4, 32, 4, 4)
+        t = tl.load(b_at).reshape(BN // 128, BK // VEC // 4, 32, 4, 4)
+        s = s.trans(0, 3, 2, 1, 4).reshape(BM, BK // VEC)
+        t = t.trans(0, 3, 2, 1, 4).reshape(BN, BK // VEC)
+        total = tl.dot_scaled(x, s, A, y.T, t, B, total)
+        a_at += inner
+        b_at += inner
+    out.store([row * BM, column * BN], total.to(tl.float16))

@@ -414,11 +414,18 @@ class _Records:
         self._tables = tables
         self.records: list[bytes] = []
         self._ids: dict[bytes, int] = {}
+        self._places: dict[tuple[Location, str], int] = {}  # several ops of a line have one location
 
     def location(self, position: Location | None, entry: Entry) -> int:
         """The id of a position: nested call sites, the innermost frame as the first callee."""
         if position is None:
             return 0
+        place = (position, entry.name)
+        if place not in self._places:
+            self._places[place] = self._call_sites(position, entry)
+        return self._places[place]
+
+    def _call_sites(self, position: Location, entry: Entry) -> int:
         frames = tuple(position.chain())
         made = self._frame(frames[-1], entry, entry.name)
         for frame in reversed(frames[:-1]):

@@ -236,6 +236,8 @@ Operand: TypeAlias = "Value | tuple[Value, ...] | None"
 
 ASSEMBLY: Final = "asm "
 """How the callee of an opaque op begins that stands for inline assembly."""
+TIME_IS_UP: Final = f"{ASSEMBLY}mov.u64 $0, %globaltimer;"
+"""The callee that says whether the time of a poll is up: a bool that each execution may choose."""
 OPAQUE: Final = "opaque:"
 """How the title of an opaque op begins; its function's name follows."""
 

@@ -437,13 +437,27 @@ def store_pointer(op: Op) -> None:
         fail("stored tile and pointers do not fit together")
 
 
+_SWAPPED: Final = ("i32", "i64", "f32", "f64")
+_SWAPPED_IN_TRITON: Final = ("i16", "f16", "bf16")
+
+
+def beyond_tile_ir(op: Op) -> str | None:
+    """What ``op`` is that Triton IR has and Tile IR lacks, so that no assembler takes it; ``None`` for all others."""
+    if op.name == "opaque":
+        return f"'{' '.join(op.attributes['callee'].split())}'"
+    if op.name == "atomic_cas_tko":
+        element = pointer_tile(op.value("ptr"), "ptr")[1].pointee
+        return f"a compare-and-swap of {element.name}" if element.name in _SWAPPED_IN_TRITON else None
+    return None
+
+
 @rule("atomic_cas")
 def atomic_cas(op: Op) -> None:
     shape, element = _lanes(op, ATOMIC_ORDERINGS, 2)
     wanted = TileType(element, shape)
     if any(value.type != wanted for value in (op.value("cmp"), op.value("val"), op.results[0])):
         fail("compared, stored and old value do not fit the pointers")
-    if element.name not in ("i32", "i64", "f32", "f64"):
+    if element.name not in (*_SWAPPED, *_SWAPPED_IN_TRITON):
         fail(f"there is no compare-and-swap of {element.name}")
 
 

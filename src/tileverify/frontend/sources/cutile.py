@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.launch import (
@@ -446,13 +446,12 @@ def edited_unit(unit: KernelUnit, text: str, compiled: Compile | None = None) ->
     (relative imports).
     """
     if unit.producer == "triton":
-        from ..triton.triton_kernels import compile_triton_kernel, triton_kernels_of_file
+        from ..triton.triton_kernels import compile_triton_kernel, triton_kernel_at_hand, triton_kernels_of_file
 
-        return _edited_file(unit, text, triton_kernels_of_file, partial(compile_triton_kernel, spec=unit.launch))
-    compiled = compiled or partial(compile_kernel, spec=unit.launch)
-    if (cell := cell_text(str(unit.file))) is not None:
-        return edited_cell(unit, cell, text, compiled)
-    return _edited_file(unit, text, kernels_of_file, compiled)
+        triton = _Language(triton_kernels_of_file, triton_kernel_at_hand)
+        return _edited(unit, text, triton, partial(compile_triton_kernel, spec=unit.launch))
+    cutile = _Language(kernels_of_file, lambda value: kernel_of(value) if is_kernel(value) else None)
+    return _edited(unit, text, cutile, compiled or partial(compile_kernel, spec=unit.launch))
 
 
 class _Named(Protocol):
@@ -465,13 +464,27 @@ class _Named(Protocol):
 _Kernel = TypeVar("_Kernel", bound=_Named)
 
 
-def _edited_file(
-    unit: KernelUnit,
-    text: str,
-    kernels_of: Callable[[Path, PythonScan], Sequence[_Kernel]],
-    compiled: Callable[[_Kernel], KernelUnit],
+@dataclass(frozen=True, slots=True)
+class _Language(Generic[_Kernel]):
+    """Its kernels in a file that is imported, and the kernel that a value of a running program is, if it is one."""
+
+    of_file: Callable[[Path, PythonScan], Sequence[_Kernel]]
+    at_hand: Callable[[object], _Kernel | None]
+
+
+def _edited(
+    unit: KernelUnit, text: str, language: _Language[_Kernel], compiled: Callable[[_Kernel], KernelUnit]
 ) -> KernelUnit:
-    """``unit`` from a copy of its file that holds ``text``, which ``kernels_of`` imports."""
+    cell = cell_text(str(unit.file))
+    if cell is not None:
+        return _edited_cell(unit, cell, text, language, compiled)
+    return _edited_file(unit, text, language, compiled)
+
+
+def _edited_file(
+    unit: KernelUnit, text: str, language: _Language[_Kernel], compiled: Callable[[_Kernel], KernelUnit]
+) -> KernelUnit:
+    """``unit`` from a copy of its file that holds ``text``, which is imported."""
     with tempfile.TemporaryDirectory(prefix="tileverify-") as folder:
         file = Path(folder) / unit.file.name
         file.write_text(text, encoding="utf-8")
@@ -479,7 +492,7 @@ def _edited_file(
         if scan.relative:
             raise SourceError("a file with relative imports cannot be tried elsewhere", str(unit.file))
         with visible(unit.file.resolve().parent):
-            kernels = kernels_of(file, scan)
+            kernels = language.of_file(file, scan)
         for kernel in kernels:
             if kernel.name == unit.kernel:
                 return replace(compiled(kernel), notes=unit.notes)
@@ -496,11 +509,13 @@ def _edited_file(
 Compile: TypeAlias = Callable[[CutileKernel], KernelUnit]
 """A kernel as it is compiled for the launch."""
 
-_OURS: Final = ("cuda.tile", "tileverify")
+_OURS: Final = ("cuda.tile", "triton", "tileverify")
 """What they offer does nothing but describe when a kernel is defined."""
 
 
-def edited_cell(unit: KernelUnit, cell: str, text: str, compiled: Compile) -> KernelUnit:
+def _edited_cell(
+    unit: KernelUnit, cell: str, text: str, language: _Language[_Kernel], compiled: Callable[[_Kernel], KernelUnit]
+) -> KernelUnit:
     """``unit``, which ``compiled`` made, from ``text`` in the place of its ``cell``.
 
     Raises `SourceError` where more than the kernel itself was changed, where to define the kernel alone does not give
@@ -509,12 +524,12 @@ def edited_cell(unit: KernelUnit, cell: str, text: str, compiled: Compile) -> Ke
     before, after = _parsed(unit, cell), _parsed(unit, text)
     if _others(before, unit.kernel) != _others(after, unit.kernel):
         raise _no(unit, "more than the kernel was changed")
-    if compiled(_defined(unit, unit.file, before)).bytecode != unit.bytecode:
+    if compiled(_defined(unit, unit.file, before, language)).bytecode != unit.bytecode:
         raise _no(unit, "its definition alone does not make the kernel that the cell made")
     with tempfile.TemporaryDirectory(prefix="tileverify-") as folder:
         file = Path(folder) / "cell.py"  # the compiler reads the source
         file.write_text(text, encoding="utf-8")
-        return replace(compiled(_defined(unit, file, after)), file=unit.file, notes=unit.notes)
+        return replace(compiled(_defined(unit, file, after, language)), file=unit.file, notes=unit.notes)
 
 
 def _no(unit: KernelUnit, reason: str) -> SourceError:
@@ -537,7 +552,7 @@ def _is_definition(statement: ast.stmt, name: str) -> bool:
     return isinstance(statement, ast.FunctionDef) and statement.name == name
 
 
-def _defined(unit: KernelUnit, file: Path, tree: ast.Module) -> CutileKernel:
+def _defined(unit: KernelUnit, file: Path, tree: ast.Module, language: _Language[_Kernel]) -> _Kernel:
     """The kernel once its function in ``tree``, which is the text of ``file``, is defined anew."""
     names = names_of_cells()
     found = [each for each in tree.body if isinstance(each, ast.FunctionDef) and each.name == unit.kernel]
@@ -547,9 +562,10 @@ def _defined(unit: KernelUnit, file: Path, tree: ast.Module) -> CutileKernel:
         exec(compile(ast.Module(list(found), []), str(file), "exec", flags_of_cells(), dont_inherit=True), names)
     except Exception as error:
         raise _no(unit, f"{type(error).__name__}: {error}") from None
-    if not is_kernel(names[unit.kernel]):
+    kernel = language.at_hand(names[unit.kernel])
+    if kernel is None:
         raise _no(unit, "it is no kernel any more")
-    return kernel_of(names[unit.kernel])
+    return kernel
 
 
 def _only_describes(function: ast.FunctionDef, names: Mapping[str, Any]) -> bool:

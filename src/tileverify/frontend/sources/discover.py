@@ -129,12 +129,16 @@ def discover(
     return (_compiled(each) for each in found if not isinstance(each, KnownFile))
 
 
-def discover_kernel(kernel: CutileKernel, specs: SourceSpecs | None = None) -> Iterator[KernelUnit | SourceFailure]:
+def discover_kernel(
+    kernel: CutileKernel | TritonKernel, specs: SourceSpecs | None = None
+) -> Iterator[KernelUnit | SourceFailure]:
     """A kernel at hand, with the launches that are written for it (those of ``specs`` alone, if given) or guessed."""
+    from .cutile import CutileKernel
+
     if specs is None:
         specs = SourceSpecs.beside(kernel.file) if kernel.file.is_file() else SourceSpecs(())
-    found = _launches(kernel.file, _python_kernel(kernel), specs, _Target(kernel.file))
-    return map(_compiled, found)
+    known = _python_kernel(kernel) if isinstance(kernel, CutileKernel) else _triton_kernel(kernel)
+    return map(_compiled, _launches(kernel.file, known, specs, _Target(kernel.file)))
 
 
 def discover_unless(

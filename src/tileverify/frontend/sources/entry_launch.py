@@ -12,7 +12,6 @@ import contextlib
 import keyword
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import reduce
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,15 +34,15 @@ from ...contract.launch import (
     ScalarArgument,
     TupleArgument,
 )
-from ...contract.terms import ONE, ZERO, Scope, Term, TermKind, linear_parts, mul, postorder, transform
-from ...contract.terms.rendering import unsigned_reading
+from ...contract.terms import Scope, Term, TermKind, postorder
 from ...results.conditional import plain_name
 from ...system.errors import SpecError, TileVerifyError
 from ...system.readings import read
 from ..bytecode import decode
 from ..bytecode.model import Entry, Module, PointerType, TileType
 from ..symbolic.execute import summarize
-from ..symbolic.summary import Footprint, OriginKind, PointerFootprint, Site, ViewFootprint
+from ..symbolic.summary import Footprint, PointerFootprint, Site
+from .array_layouts import layouts_of
 from .bytecode_file import BytecodeEntry, entry_unit, noted_source, unit_of
 
 _DTYPES = {
@@ -52,13 +51,6 @@ _DTYPES = {
     for spelled in (element.tile_ir if element.kind != "bool" else ("i1",))
 }
 """The spec's name of an element type of Tile IR; signed where both are possible, as integers are read."""
-
-_Layout = tuple[tuple[Expression, ...], tuple[Expression, ...] | None]
-"""Shape, and strides unless the array is contiguous."""
-
-
-class _NoWord(Exception):
-    """A size that the words of a spec do not reach."""
 
 
 def inferred_unit(
@@ -111,7 +103,7 @@ def launch_of_entry(
     dtypes = [spec_type(name) for _, name in types]
     known = dict(zip(names, types, strict=True))
     sites = _sites(module, entry, known)
-    layouts = _layouts(sites)
+    layouts = layouts_of(sites, names)
     arguments: list[Argument] = []
     for name, (is_pointer, _), dtype in zip(names, types, dtypes, strict=True):
         array, dot, _ = name.partition(".")
@@ -139,8 +131,14 @@ def launch_of_entry(
         unsized=frozenset(pointers - layouts.keys() - (described or {}).keys()),
         requires=tuple(requires),
         requires_text=tuple(map(print_expression, requires)),
-        notes=(f"no launch spec: assumed {written or 'no arguments'}, any grid",),
+        notes=(f"no launch spec: assumed {written or 'no arguments'}{_apart(arguments)}, any grid",),
     )
+
+
+def _apart(arguments: Iterable[Argument]) -> str:
+    """What named strides say of an array, which conditions need not repeat."""
+    strided = any(isinstance(each, ArrayArgument) and each.strides is not None for each in arguments)
+    return "; strides keep the elements of an array apart" if strided else ""
 
 
 def parameter_types(entry: Entry) -> list[tuple[bool, str]]:
@@ -201,75 +199,6 @@ def _addresses(footprint: Footprint) -> tuple[Term, ...]:
     if isinstance(footprint, PointerFootprint):
         return (footprint.offset,)
     return (footprint.base, *footprint.shape, *footprint.strides, *footprint.coordinates)
-
-
-# -------------------------------------------------------------------------------------------- layouts
-def _layouts(sites: Iterable[Site]) -> dict[str, _Layout]:
-    """Shape and strides of the arrays of which all views that begin at the first element say the same."""
-    found: dict[str, set[_Layout | None]] = {}
-    for site in sites:
-        footprint, origin = site.footprint, site.origin
-        if isinstance(footprint, ViewFootprint) and origin.kind is OriginKind.PARAMETER:
-            found.setdefault(origin.name, set()).add(_layout(footprint))
-    return {name: layout for name, (layout, *others) in found.items() if layout is not None and not others}
-
-
-def _layout(footprint: ViewFootprint) -> _Layout | None:
-    """The view's sizes and strides in the words of a spec; ``None`` where they have none, or it begins elsewhere."""
-    if footprint.base is not ZERO:
-        return None
-    sizes, steps = [[_as_passed(term) for term in terms] for terms in (footprint.shape, footprint.strides)]
-    try:
-        shape = tuple(map(_expression, sizes))
-        strides = None if steps == _row_major(sizes) else tuple(map(_expression, steps))
-    except _NoWord:
-        return None
-    return shape, strides
-
-
-def _as_passed(term: Term) -> Term:
-    """A size as the launch passes it: none is negative or beyond its type, so that it is what every reading makes it.
-
-    Where a kernel computes sizes, that they fit is the kernel's to show: its views keep their readings.
-    """
-
-    def leaf(part: Term) -> Term | None:
-        reading = unsigned_reading(part)
-        if reading is not None:
-            return reading[1]
-        return part.args[0] if part.kind is TermKind.WRAP else None
-
-    return transform(term, leaf)
-
-
-def _row_major(sizes: Sequence[Term]) -> list[Term]:
-    return [reduce(mul, sizes[dim + 1 :], ONE) for dim in range(len(sizes))]
-
-
-def _expression(term: Term) -> Expression:
-    """A number, a scalar of the entry, or sums and products of these."""
-    match term.kind:
-        case TermKind.CONST if term.value >= 0:
-            return Number(term.value)
-        case TermKind.VAR if term.symbol.scope is Scope.LAUNCH and "." not in term.symbol.name:
-            return Name(term.symbol.name)
-        case TermKind.PRODUCT:
-            return _joined("*", map(_expression, term.args))
-        case TermKind.SUM:
-            constant, parts = linear_parts(term)
-            summands = [_scaled(factor, part) for factor, part in parts]
-            return _joined("+", [*summands, Number(constant)] if constant > 0 else summands)
-    raise _NoWord
-
-
-def _scaled(factor: int, term: Term) -> Expression:
-    if factor < 0:
-        raise _NoWord
-    return _expression(term) if factor == 1 else Apply("*", (Number(factor), _expression(term)))
-
-
-def _joined(op: str, parts: Iterable[Expression]) -> Expression:
-    return reduce(lambda left, right: Apply(op, (left, right)), parts)
 
 
 # -------------------------------------------------------------------------------------------------------- symbol launch

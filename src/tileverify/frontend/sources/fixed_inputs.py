@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import importlib.machinery
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -191,7 +191,7 @@ def scan_text(source: str | bytes, path: Path) -> PythonScan:
         visitor.indirect,
         visitor.relative,
         {name: node.lineno for name, node in jitted.items()},
-        frozenset(_helpers(jitted)),
+        frozenset(helpers_among(jitted)),
     )
 
 
@@ -225,7 +225,7 @@ def triton_functions(tree: ast.Module) -> dict[str, ast.FunctionDef]:
     }
 
 
-def _helpers(functions: dict[str, ast.FunctionDef]) -> Iterator[str]:
+def helpers_among(functions: Mapping[str, ast.FunctionDef]) -> Iterator[str]:
     """Functions that are no kernels: they return something, or others call them, which kernels or helpers are."""
     calls = {
         name: {

@@ -19,6 +19,7 @@ from . import integers, loops, memory, pointers, tiles
 from .loops import without
 from .machine import Exit, Rule, SymbolicExecutor, scalar_of, shape_of
 from .open_values import OpenValues, leaves_open
+from .sources import arrays_behind
 from .summary import AccessSummary, Footprint, Loop, Origin, OriginKind, Promise, Site, ViewFootprint, Wait
 from .tokens import EMPTY, Token, join
 from .values import Pointer, SymbolicValue, choose
@@ -111,6 +112,7 @@ def _summary(entry: Entry, binding: Binding, machine: SymbolicExecutor, written:
         names=machine.names,
         notes=tuple(machine.notes),
         loop_values=tuple(machine.loop_values),
+        computed_from=arrays_behind(entry, binding.values, machine, sites),
         read_axes=read_axes(entry),
         assertions=tuple(machine.assertions),
         loop_forms=tuple(without(form, dead) for form in machine.loop_forms),

@@ -117,6 +117,7 @@ class SymbolicExecutor:
         self.used = used_values(entry)
         self.names: dict[str, str] = {}
         self.symbols: dict[str, Function] = {}
+        self.makers: dict[str, Op] = {}  # of values that are not followed
         self.counters: dict[Op, Term] = {}  # the iteration variable of each loop
         self.address_origins: dict[tuple[tuple[int, Term], ...], Origin] = {}
         self.list_ranks: dict[str, int] = {}
@@ -199,6 +200,7 @@ class SymbolicExecutor:
                 return OWN if made_from is None else opaque(*made_from)
             scope = Scope.BLOCK if made_from is None else scope_of(*made_from)
             function = self.symbol(op, Function(self.unique(op, suffix), scope, *scalar_range(value.type.element)))
+            self.makers[function.name] = op
             return apply(function, *self.iterations, *lane_terms(value.type.shape))
         raise self.unsupported(op)
 

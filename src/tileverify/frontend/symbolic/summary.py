@@ -263,6 +263,8 @@ class AccessSummary:
     ``assertions``: trusted to stop their block, so that later guards rest on them; ``text``: their message.  They are
     no obligations.
     ``loop_forms``: of each reached loop.  ``written``: the names of memory that blocks may write (`written`).
+    ``computed_from``: the arrays behind values that are not followed, by the names of their functions (`sources`); no
+    proof asks for them.
     """
 
     entry: str
@@ -280,6 +282,7 @@ class AccessSummary:
     assertions: tuple[Promise, ...] = ()
     loop_forms: tuple[LoopForm, ...] = ()
     written: frozenset[str] = frozenset()
+    computed_from: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 # ----------------------------------------------------------------------------------------------------- origin addresses

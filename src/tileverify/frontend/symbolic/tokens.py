@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
-from typing import TypeAlias
+from functools import lru_cache, reduce
+from typing import Final, TypeAlias
 
 from ...contract.terms import (
     FALSE,
@@ -99,6 +99,11 @@ def guarded(guard: Term, token: Token) -> Token:
 
 
 # ------------------------------------------------------------------------------------- implication, syntactic
+_KNOWN: Final = 1 << 14
+"""Answers that are kept: conditions share their parts, and many tokens have the same ones."""
+
+
+@lru_cache(_KNOWN)
 def weaken(a: Term, b: Term) -> Term:
     """``a or b``, shorter where one visibly implies the other or both have parts in common."""
     for part in _disjuncts(a):
@@ -127,6 +132,7 @@ def _disjuncts(condition: Term) -> tuple[Term, ...]:
     return condition.args if condition.kind is TermKind.OR else (condition,)
 
 
+@lru_cache(_KNOWN)
 def entails(a: Term, b: Term) -> bool:
     """Whether ``a`` visibly implies ``b``; False means "not seen"."""
     if a is b or b is TRUE or a is FALSE:
@@ -165,6 +171,8 @@ def _entails_order(a: Term, b: Term) -> bool:
 
 
 _MINUS_ONE = const(-1)
+_LARGEST: Final = 100
+"""Different parts of a condition, behind which no further round is taken."""
 
 
 def previous_to(time: Term) -> Term:
@@ -255,12 +263,16 @@ class CarriedTokens:
         return self.nexts[j].awaits.get(self._key(j)) is TRUE
 
     def _solve(self) -> list[Token]:
-        """What ``next[j]`` adds in the current iteration, with carried tokens resolved as far as they are known."""
+        """What ``next[j]`` adds in the current iteration, with carried tokens resolved as far as they are known.
+
+        Every round may look one iteration further back, so it ends where conditions grow too large: fewer rounds know
+        less, which is safe.
+        """
         self._added = [self._resolved(j, [EMPTY] * len(self.inits)) for j in range(len(self.inits))]
         for _ in self.inits:
             known = [self._one(j, self.loop.iteration) for j in range(len(self.inits))]
             better = [self._resolved(j, known) for j in range(len(self.inits))]
-            if better == self._added:
+            if better == self._added or any(map(_is_large, better)):
                 break
             self._added = better
         return self._added
@@ -341,6 +353,19 @@ class CarriedTokens:
                 return [Token(guess) for guess in guesses]
             for j, key in refuted:
                 del guesses[j][key]
+
+
+def _is_large(token: Token) -> bool:
+    """Whether one of its conditions has more than `_LARGEST` different parts."""
+    for condition in token.awaits.values():
+        seen, left = {condition}, [condition]
+        while left and len(seen) <= _LARGEST:
+            new = set(left.pop().args) - seen
+            seen |= new
+            left += new
+        if len(seen) > _LARGEST:
+            return True
+    return False
 
 
 def _cases(condition: Term, k: Term) -> Iterator[Term]:

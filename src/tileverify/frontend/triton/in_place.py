@@ -15,7 +15,7 @@ from ...contract.launch import LaunchSpec, Number, ScalarArgument
 from ..bytecode.encoder import encode
 from ..bytecode.model import Module
 
-MOST_SCALARS = 12
+MOST_SCALARS = 24
 """Of more scalars with a number no equality is looked for."""
 
 

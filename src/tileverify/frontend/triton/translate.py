@@ -18,7 +18,7 @@ from ...contract.element_types import INDEX_MAX
 from ...system.errors import EncodeError, SourceError
 from ..bytecode.builder import I32, I64, ModuleBuilder, pointer, tile
 from ..bytecode.model import Bounded, Module, PointerType, TileType, Value
-from . import ttir_arithmetic, ttir_lanes, ttir_memory, ttir_shapes
+from . import ttir_arithmetic, ttir_lanes, ttir_memory, ttir_scaled, ttir_shapes
 from .translated import TileBuilder, Translated, TritonPointer, Untranslated, tile_of
 from .ttir import (
     DescriptorType,
@@ -41,7 +41,12 @@ from .ttir_promises import promised
 VERSION: Final = (13, 4)
 PRODUCER: Final = "triton"
 
-PURE: Final[Mapping[str, Rule]] = {**ttir_arithmetic.RULES, **ttir_shapes.RULES, **ttir_lanes.RULES}
+PURE: Final[Mapping[str, Rule]] = {
+    **ttir_arithmetic.RULES,
+    **ttir_shapes.RULES,
+    **ttir_lanes.RULES,
+    **ttir_scaled.RULES,
+}
 CONTROL: Final = {"scf.for": for_, "scf.while": while_, "scf.if": if_, "tt.call": call}
 COMBINING: Final = {"tt.reduce": reduce, "tt.scan": scan, "tt.map_elementwise": mapped}
 _ENDS: Final = (".yield", ".return", ".condition")
@@ -201,7 +206,8 @@ class Translator:
             self.define(f"%{number.name}", self.b.widened(known, I32 if number.type == tile(I32) else I64))
 
     def kernel(self) -> None:
-        roots = [self._root_of.get(parameter.name) for parameter in self._function.parameters]
+        found = [self._root_of.get(parameter.name) for parameter in self._function.parameters]
+        roots = [() if root is None else (root,) for root in found]
         self.written = self.effects.function(self._function, roots)[0].written
         function_body(self, self._function)
 

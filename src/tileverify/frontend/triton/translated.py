@@ -3,14 +3,15 @@
 A pointer is (base, offset): a parameter of the entry, and one 64-bit number of elements behind it.  ``tt.addptr`` adds
 to that number, modulo 2^64 as Triton's own lowering does, so that a chain of additions stays one sum and a loop
 carries a number in place of a pointer.  A pointer whose base is not one parameter (selected, loaded, made of an
-integer) keeps a tile of pointers as its base.
+integer) keeps a tile of pointers as its base.  Where it is one of several parameters, as a branch or a selection says,
+it is that too, and an access of it is one of each of them (`PointerChoice`).
 
 A tensor descriptor is its base, sizes, strides and block; its accesses are those of pointers with a mask.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -34,7 +35,8 @@ class TritonPointer:
     """A tile of pointers: ``base`` plus ``offset`` elements of type ``pointee``.
 
     ``base`` has no dimensions, or those of ``shape``; ``offset`` is an i64 tile of ``shape``, ``None`` is zero.
-    ``root`` is the parameter that the base is, ``None`` where it is not one parameter.
+    ``root`` is the parameter that the base is, ``None`` where it is not one parameter; ``choice``: the parameters of
+    which it is one then, where that is known.
     """
 
     base: Value
@@ -42,6 +44,24 @@ class TritonPointer:
     shape: tuple[int, ...]
     offset: Value | None = None
     root: str | None = None
+    choice: PointerChoice | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PointerChoice:
+    """One of several parameters: ``which``, an i32 tile without dimensions or of the pointers' shape, numbers them."""
+
+    which: Value
+    among: tuple[TritonPointer, ...]
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        return tuple(each.root for each in self.among if each.root is not None)
+
+
+def roots_of(place: TritonPointer) -> tuple[str, ...]:
+    """The parameters that ``place`` may point into; none where they are not known."""
+    return place.choice.roots if place.choice is not None else () if place.root is None else (place.root,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,13 +201,67 @@ class TileBuilder:
 
     def retyped(self, place: TritonPointer, pointee: ScalarType) -> TritonPointer:
         """Pointers to the same places as ``pointee``; an offset counts elements, so it is counted anew."""
-        before, after = place.pointee.bytes, pointee.bytes
+        before, after, choice = place.pointee.bytes, pointee.bytes, place.choice
+        if choice is not None:
+            choice = replace(choice, among=tuple(replace(each, pointee=pointee) for each in choice.among))
         if place.offset is None or before == after:
-            return replace(place, pointee=pointee)
+            return replace(place, pointee=pointee, choice=choice)
         if before % after == 0:
             factor = self.number(before // after, I64, *place.shape)
-            return replace(place, pointee=pointee, offset=self.body.op("muli", lhs=place.offset, rhs=factor))
+            total = self.body.op("muli", lhs=place.offset, rhs=factor)
+            return replace(place, pointee=pointee, choice=choice, offset=total)
         return replace(self.settled(place), pointee=pointee)
+
+    def joint_choice(self, *places: TritonPointer) -> tuple[TritonPointer, ...]:
+        """The parameters that any of ``places`` may point into, as pointers to their first elements."""
+        found: dict[str, TritonPointer] = {}
+        for place in places:
+            own = (replace(place, shape=(), offset=None),) if place.root is not None else ()
+            for each in own if place.choice is None else place.choice.among:
+                assert each.root is not None
+                found.setdefault(each.root, each)
+        return tuple(found.values())
+
+    def numbered(self, place: TritonPointer, among: Sequence[TritonPointer]) -> Value | None:
+        """Which of ``among`` the base of ``place`` is, as in `PointerChoice`; ``None`` where it may be another one."""
+        numbers = {each.root: number for number, each in enumerate(among)}
+        if not roots_of(place) or not all(root in numbers for root in roots_of(place)):
+            return None
+        if place.choice is None:
+            return self.number(numbers[place.root])
+        which, shape = place.choice.which, tile_of(place.choice.which).shape
+        made = self.number(numbers[place.choice.roots[0]], I32, *shape)
+        for number, root in enumerate(place.choice.roots[1:], 1):
+            here = self.is_number(which, number)
+            made = self.body.op("select", c=here, t=self.number(numbers[root], I32, *shape), f=made)
+        return made
+
+    def chosen(
+        self, which: Value, among: Sequence[TritonPointer], shape: tuple[int, ...], offset: Value
+    ) -> TritonPointer:
+        """The pointers ``offset`` elements behind those of ``among`` that ``which`` numbers."""
+        lanes = tile_of(which).shape
+        base = self.stretched(self.address(among[0]), lanes)
+        for number, each in enumerate(among[1:], 1):
+            other = self.stretched(self.address(each), lanes)
+            base = self.body.op("select", c=self.is_number(which, number), t=other, f=base)
+        return TritonPointer(base, among[0].pointee, shape, offset, choice=PointerChoice(which, tuple(among)))
+
+    def is_number(self, value: Value, number: int) -> Value:
+        """Where an i32 tile holds ``number``."""
+        made: Value = self.body.op(
+            "cmpi", lhs=value, rhs=self.number(number, I32, *tile_of(value).shape), pred="equal", sgn="signed"
+        )
+        return made
+
+    def cases(self, place: TritonPointer) -> Iterator[tuple[TritonPointer, Value | None]]:
+        """The same pointers as ones into one parameter each, with the lanes where they are; themselves otherwise."""
+        if place.choice is None:
+            yield place, None
+            return
+        for number, each in enumerate(place.choice.among):
+            here = self.stretched(self.is_number(place.choice.which, number), place.shape)
+            yield replace(each, shape=place.shape, offset=place.offset), here
 
 
 __all__ = [
@@ -198,6 +272,7 @@ __all__ = [
     "Untranslated",
     "element_of",
     "pointer",
+    "roots_of",
     "shape_of",
     "tile_of",
 ]  # fmt: skip

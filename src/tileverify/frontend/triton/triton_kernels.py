@@ -40,12 +40,13 @@ from ...contract.spec_files import AutotuneConfiguration, RawLaunch, launches_on
 from ...contract.spec_text import mistake_in
 from ...system.errors import SourceError
 from ..bytecode.encoder import encode
+from ..bytecode.model import Module
 from ..sources.abi import entry_types, fitting_parameters, spec_divisors
 from ..sources.bytecode_file import bytecode_entries
 from ..sources.entry_launch import inferred_unit
 from ..sources.fixed_inputs import PythonScan
 from ..sources.importing import import_file
-from .guessed_launch import configurations, guessed_parameters
+from .guessed_launch import GuessedParameters, configurations, guessed_parameters
 from .host_descriptors import described_parameters, entry_names, passed_descriptors
 from .in_place import with_equal_scalars
 from .inductor import calling_code, forget_the_driver, is_inductor, speaks_of_inductor
@@ -166,6 +167,14 @@ def kernel_of_function(decorated: object, path: Path, name: str, *, is_helper: b
     return TritonKernel(path, name, first + header, tuple(_parameters(function)), function, decorated, is_helper)
 
 
+def triton_kernel_at_hand(value: object) -> TritonKernel | None:
+    """The kernel that ``value`` of a running program is, as if its file had been read; ``None`` if it is none."""
+    if (function := jit_function(value)) is None:
+        return None
+    code = function.fn.__code__
+    return kernel_of_function(value, Path(code.co_filename), code.co_name)
+
+
 def _parameters(function: Any) -> Iterator[KernelParameter]:
     for parameter in function.params:
         yield KernelParameter(
@@ -187,22 +196,7 @@ def inferred_triton_unit(kernel: TritonKernel) -> KernelUnit:
 def inferred_ir(kernel: TritonKernel, *, diagnostics: bool = True) -> tuple[LaunchSpec, SpecialisedIr]:
     """The launch that is guessed for ``kernel``, and its IR under it; as `specialised_ir`."""
     guess = guessed_parameters(kernel.function, kernel.decorated_function)
-    signature, constants = {}, dict(guess.constants)
-    for parameter in kernel.function.params:
-        pointee, block = guess.pointers.get(parameter.name), guess.descriptors.get(parameter.name)
-        plain = f"*{_TYPES[pointee]}" if pointee is not None else parameter.annotation_type or "i32"
-        if block is not None:
-            plain = f"tensordesc<fp32[{', '.join(map(str, block))}]>"
-        known = guess.words.get(parameter.name, plain)
-        signature[parameter.name] = "constexpr" if parameter.is_constexpr else known
-    try:
-        text = triton_ir(kernel, signature, constants, {}, diagnostics=diagnostics)
-    except SourceError as error:
-        blocks = {f"{name} in blocks of": list(block) for name, block in guess.descriptors.items()}
-        told = ", ".join(
-            (*(f"{name} {block}" for name, block in blocks.items()), *(f"{n} = {v}" for n, v in constants.items()))
-        )
-        raise replace(error, message=f"{error.message} (no launch spec: assumed {told or 'no constants'})") from None
+    signature, constants, text = _compiled_guess(kernel, guess, diagnostics=diagnostics)
     module = read_ttir(text, str(kernel.file))
     (entry,) = bytecode_entries(encode(translate(module, file=str(kernel.file))), kernel.file)
     names = [name for name, kind in signature.items() if kind != "constexpr"]
@@ -217,6 +211,42 @@ def inferred_ir(kernel: TritonKernel, *, diagnostics: bool = True) -> tuple[Laun
         arguments=tuple(ordered[name] for name in signature if name in ordered),
     )
     return whole, SpecialisedIr(text, tuple(names))
+
+
+def _compiled_guess(
+    kernel: TritonKernel, guess: GuessedParameters, *, diagnostics: bool
+) -> tuple[dict[str, str], dict[str, object], str]:
+    """The signature, the constants and the IR, with the first element type for floats that Triton accepts: a product
+    wants operands of one type, and bits are those of integers."""
+    constants = dict(guess.constants)
+    first: SourceError | None = None
+    for element in ("f32", "f16", "i32"):
+        signature = _signature(kernel, guess, element)
+        try:
+            return signature, constants, triton_ir(kernel, signature, constants, {}, diagnostics=diagnostics)
+        except SourceError as error:
+            first = first or error
+        if "f32" not in guess.pointers.values():
+            break
+    assert first is not None
+    blocks = {f"{name} in blocks of": list(block) for name, block in guess.descriptors.items()}
+    told = ", ".join(
+        (*(f"{name} {block}" for name, block in blocks.items()), *(f"{n} = {v}" for n, v in constants.items()))
+    )
+    raise replace(first, message=f"{first.message} (no launch spec: assumed {told or 'no constants'})") from None
+
+
+def _signature(kernel: TritonKernel, guess: GuessedParameters, floats: str) -> dict[str, str]:
+    signature = {}
+    for parameter in kernel.function.params:
+        pointee, block = guess.pointers.get(parameter.name), guess.descriptors.get(parameter.name)
+        element = floats if pointee == "f32" else pointee
+        plain = f"*{_TYPES[element]}" if element is not None else parameter.annotation_type or "i32"
+        if block is not None:
+            plain = f"tensordesc<fp32[{', '.join(map(str, block))}]>"
+        known = guess.words.get(parameter.name, plain)
+        signature[parameter.name] = "constexpr" if parameter.is_constexpr else known
+    return signature
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,22 +313,24 @@ def _translated(module: TritonModule, kernel: str | None, file: Path, spec: Laun
     if shared.same and spec.order == "triton":
         spec, equal = with_equal_scalars(spec, made, lambda equal: translated(order="triton", equal=equal))
         made = translated(order="triton", equal=equal)
-    most = translated(order="most") if spec.order == "triton" else made
     (entry,) = made.entries
-    bytecode, most_ordered = encode(made), encode(most)
     return KernelUnit(
         file=file,
         kernel=entry.name,
         launch=spec,
-        bytecode=bytecode,
+        bytecode=encode(made),
         symbol=entry.name,
         parameters=fitting_parameters(spec, entry_types(entry), entry.name),
         compile_ms=(time.perf_counter() - started) * 1000,
         line=entry.location.line if entry.location else None,
         notes=spec.notes,
         producer="triton",
-        most_ordered=b"" if most_ordered == bytecode else most_ordered,
+        most_ordered=partial(_encoded, partial(translated, order="most")) if spec.order == "triton" else None,
     )
+
+
+def _encoded(translated: Callable[[], Module]) -> bytes:
+    return encode(translated())
 
 
 def _shared_arrays(spec: LaunchSpec) -> SharedArrays:

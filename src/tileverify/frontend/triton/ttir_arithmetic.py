@@ -158,7 +158,16 @@ def _select_pointers(b: TileBuilder, condition: Value, first: TritonPointer, sec
     c = b.stretched(condition, shape)
     if first.base is second.base and first.pointee == second.pointee:
         offset = b.body.op("select", c=c, t=b.offset(first), f=b.offset(second))
-        return TritonPointer(first.base, first.pointee, shape, offset, first.root)
+        return replace(first, offset=offset)
+    among = b.joint_choice(first, second)
+    one, other = (b.numbered(each, among) for each in (first, second))
+    if one is not None and other is not None and first.pointee == second.pointee:
+        lanes = max(map(shape_of, (condition, one, other)), key=len)
+        which = b.body.op(
+            "select", c=b.stretched(condition, lanes), t=b.stretched(one, lanes), f=b.stretched(other, lanes)
+        )
+        offset = b.body.op("select", c=c, t=b.offset(first), f=b.offset(second))
+        return b.chosen(which, among, shape, offset)
     return TritonPointer(b.body.op("select", c=c, t=b.address(first), f=b.address(second)), first.pointee, shape)
 
 

@@ -1,8 +1,9 @@
 """Control flow: `scf` loops and branches, early returns (`cf`), calls.
 
 A value that a region hands on is a tile; of a pointer it is the offset, where the base is one parameter throughout,
-else the tile of pointers itself.  Of a tensor descriptor these are several: its base, sizes, strides, and whether it
-pads with NaN.  Tokens of the arrays that the region touches follow the values.
+with the parameter's number where it is one of several, else the tile of pointers itself.  Of a tensor descriptor these
+are several: its base, sizes, strides, and whether it pads with NaN.  Tokens of the arrays that the region touches
+follow the values.
 
 Functions are acyclic graphs of blocks.  A conditional jump becomes an ``if`` whose branches run up to the block where
 both meet again, or to a ``return``.
@@ -15,11 +16,11 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from ..bytecode.builder import I1, I64, TOKEN, pointer, tile
-from ..bytecode.model import PointerType, TileType, Type, Value
-from .translated import Descriptor, Translated, TritonPointer
+from ..bytecode.builder import I1, I32, I64, TOKEN, pointer, tile
+from ..bytecode.model import PointerType, ScalarType, TileType, Type, Value
+from .translated import Descriptor, Translated, TritonPointer, roots_of
 from .ttir import DescriptorType, Successor, TritonBlock, TritonFunction, TritonOp, TritonType
-from .ttir_effects import Effects, handed_on
+from .ttir_effects import Effects, Roots, handed_on
 from .ttir_memory import LOADS
 from .ttir_order import ANY, Flow, lanes_of
 
@@ -31,62 +32,76 @@ _TOO_LARGE: Final = 20_000
 
 
 # ------------------------------------------------------------------------------------- values across a border
-def _handed_types(types: Sequence[TritonType], roots: Sequence[str | None]) -> list[Type]:
+def _handed_types(types: Sequence[TritonType], roots: Sequence[Roots]) -> list[Type]:
     """Of the tiles that values of these types are handed on as."""
-    return [each for type, root in zip(types, roots, strict=True) for each in _handed_type(type, root)]
+    return [each for type, own in zip(types, roots, strict=True) for each in _handed_type(type, own)]
 
 
-def _handed_type(type: TritonType, root: str | None) -> list[Type]:
+def _handed_type(type: TritonType, roots: Roots) -> list[Type]:
     if isinstance(type, DescriptorType):
         numbers = [tile(I64) for _ in range(2 * len(type.block))]
-        return [*_handed_type(TileType(PointerType(type.element), ()), root), *numbers, tile(I1)]
+        return [*_handed_type(TileType(PointerType(type.element), ()), roots), *numbers, tile(I1)]
     if isinstance(type.element, PointerType):
-        return [tile(I64, *type.shape) if root is not None else TileType(pointer(type.element.pointee), type.shape)]
+        if not roots:
+            return [TileType(pointer(type.element.pointee), type.shape)]
+        return [tile(I64, *type.shape), *([tile(I32, *type.shape)] if len(roots) > 1 else [])]
     return [type]
 
 
-def _hand(t: Translator, values: Iterable[Translated], roots: Sequence[str | None]) -> list[Value]:
+def _hand(t: Translator, op: TritonOp, values: Iterable[Translated], roots: Sequence[Roots]) -> list[Value]:
     """The tiles that hand ``values`` on."""
-    return [each for value, root in zip(values, roots, strict=True) for each in _tiles_of(t, value, root)]
+    return [each for value, own in zip(values, roots, strict=True) for each in _tiles_of(t, op, value, own)]
 
 
-def _tiles_of(t: Translator, value: Translated, root: str | None) -> list[Value]:
-    if isinstance(value, TritonPointer):
-        return [t.b.offset(value) if root is not None else t.b.address(value)]
+def _tiles_of(t: Translator, op: TritonOp, value: Translated, roots: Roots) -> list[Value]:
     if isinstance(value, Descriptor):
         nan = t.b.number(int(value.nan), I1) if isinstance(value.nan, bool) else value.nan
-        return [*_tiles_of(t, value.base, root), *value.sizes, *value.strides, nan]
-    return [value]
+        return [*_tiles_of(t, op, value.base, roots), *value.sizes, *value.strides, nan]
+    if not isinstance(value, TritonPointer):
+        return [value]
+    if not roots:
+        return [t.b.address(value)]
+    which = t.b.numbered(value, _among(t, roots, value.pointee))
+    if which is None:
+        raise t.b.cannot(op, "a pointer whose elements change their size cannot be handed on here")
+    return [t.b.offset(value), *([t.b.stretched(which, value.shape)] if len(roots) > 1 else [])]
+
+
+def _among(t: Translator, roots: Roots, pointee: ScalarType) -> tuple[TritonPointer, ...]:
+    return tuple(TritonPointer(t.parameters[root], pointee, (), None, root) for root in roots)
 
 
 def _take(
-    t: Translator, types: Sequence[TritonType], roots: Sequence[str | None], given: Iterator[Value]
+    t: Translator, types: Sequence[TritonType], roots: Sequence[Roots], given: Iterator[Value]
 ) -> list[Translated]:
     """The values that `_hand` handed on; ``given`` is left behind them."""
-    return [_value_of(t, type, root, given) for type, root in zip(types, roots, strict=True)]
+    return [_value_of(t, type, own, given) for type, own in zip(types, roots, strict=True)]
 
 
-def _value_of(t: Translator, type: TritonType, root: str | None, given: Iterator[Value]) -> Translated:
+def _value_of(t: Translator, type: TritonType, roots: Roots, given: Iterator[Value]) -> Translated:
     if isinstance(type, DescriptorType):
-        base = _value_of(t, TileType(PointerType(type.element), ()), root, given)
+        base = _value_of(t, TileType(PointerType(type.element), ()), roots, given)
         assert isinstance(base, TritonPointer)
         sizes, strides = (tuple(next(given) for _ in type.block) for _ in range(2))
         return Descriptor(base, sizes, strides, type.block, next(given), type.unsigned)
     if not isinstance(type.element, PointerType):
         return next(given)
-    pointee = type.element.pointee
-    if root is None:
-        return TritonPointer(next(given), pointee, type.shape)
-    return TritonPointer(t.parameters[root], pointee, type.shape, next(given), root)
+    pointee, first = type.element.pointee, next(given)
+    if not roots:
+        return TritonPointer(first, pointee, type.shape)
+    among = _among(t, roots, pointee)
+    if len(roots) == 1:
+        return replace(among[0], shape=type.shape, offset=first)
+    return t.b.chosen(next(given), among, type.shape, first)
 
 
 def _effects(t: Translator, op: TritonOp) -> Effects:
     return t.effects.effects[op]
 
 
-def _roots(t: Translator, op: TritonOp, types: Sequence[TritonType]) -> tuple[str | None, ...]:
+def _roots(t: Translator, op: TritonOp, types: Sequence[TritonType]) -> tuple[Roots, ...]:
     known = t.effects.roots[op]
-    return tuple(known[n] if n < len(known) else None for n in range(len(types)))
+    return tuple(known[n] if n < len(known) else () for n in range(len(types)))
 
 
 # --------------------------------------------------------------------------------------------- scf
@@ -95,7 +110,7 @@ def for_(t: Translator, op: TritonOp) -> None:
     block = op.regions[0].block
     types, names = block.types[1:], block.arguments
     roots, effects = _roots(t, op, types), _effects(t, op)
-    first = _hand(t, inits, roots)
+    first = _hand(t, op, inits, roots)
     tokens, kept = t.order.tokens.carried(effects.touched, effects.written), t.order.tokens.copy()
     unsigned = any(word == "unsigned" for word, _ in op.words)
     needs = _LoopNeeds(t, op, effects)
@@ -107,7 +122,7 @@ def for_(t: Translator, op: TritonOp) -> None:
             t.define(name, value)
         t.order.tokens.take(carried, effects.touched, effects.written)
         needs.take(names[1:], carried)
-        values = _hand(t, t.block(block), roots)
+        values = _hand(t, op, t.block(block), roots)
         t.located(op)
         ordered = t.order.tokens.carried(effects.touched, effects.written)
         t.b.body.op("continue", args=(*values, *ordered, *needs.handed_on(handed_on(block))))
@@ -149,7 +164,7 @@ def _results(
     t: Translator,
     op: TritonOp,
     types: Sequence[TritonType],
-    roots: Sequence[str | None],
+    roots: Sequence[Roots],
     results: Sequence[Value],
     effects: Effects,
 ) -> Iterator[Value]:
@@ -168,7 +183,7 @@ def while_(t: Translator, op: TritonOp) -> None:
     results = _roots(t, op, op.result_types)
     inits = [t.value(name) for name in op.operands]
     roots = t.effects.carried[op]
-    first = _hand(t, inits, roots)
+    first = _hand(t, op, inits, roots)
     tokens, kept = t.order.tokens.carried(effects.touched, effects.written), t.order.tokens.copy()
     wanted = _handed_types(op.result_types, results)
     with t.b.body.loop([*first, *tokens], results=[*wanted, *(TOKEN for _ in tokens)]) as region, t.scope():
@@ -182,7 +197,7 @@ def while_(t: Translator, op: TritonOp) -> None:
             with branch.then():
                 t.b.body.op("yield")
             with branch.otherwise():
-                left = _hand(t, handed, results)
+                left = _hand(t, op, handed, results)
                 t.b.body.op("break", args=(*left, *t.order.tokens.carried(effects.touched, effects.written)))
         for name, value in zip(after.arguments, handed, strict=True):
             t.define(name, value)
@@ -190,7 +205,7 @@ def while_(t: Translator, op: TritonOp) -> None:
                 t.order.flow.forget(name)  # the first region may have used the name for another value
         again = t.block(after)
         t.located(op)
-        values = _hand(t, again, roots)
+        values = _hand(t, op, again, roots)
         t.b.body.op("continue", args=(*values, *t.order.tokens.carried(effects.touched, effects.written)))
     t.order.tokens.restore(kept)
     _results(t, op, op.result_types, results, region.results, effects)
@@ -213,7 +228,7 @@ def if_(t: Translator, op: TritonOp) -> None:
                 handed = t.block(op.regions[number].block) if number < len(op.regions) else []
                 t.located(op)
                 ordered = t.order.tokens.carried(effects.touched, effects.written)
-                t.b.body.op("yield", args=(*_hand(t, handed, roots), *ordered, *loads.handed_on(number)))
+                t.b.body.op("yield", args=(*_hand(t, op, handed, roots), *ordered, *loads.handed_on(number)))
     t.order.tokens.restore(kept)
     loads.behind(_results(t, op, op.result_types, roots, branch.results, effects))
 
@@ -276,8 +291,8 @@ def call(t: Translator, op: TritonOp) -> None:
     if len(t.calls) > 50 or name in t.calls:
         raise t.b.cannot(op, f"function '{name}' calls itself")
     arguments = [t.value(operand) for operand in op.operands]
-    roots = [each.root if isinstance(each, TritonPointer) else each.base.root if isinstance(each, Descriptor) else None
-             for each in arguments]  # fmt: skip
+    bases = [each.base if isinstance(each, Descriptor) else each for each in arguments]
+    roots = [roots_of(each) if isinstance(each, TritonPointer) else () for each in bases]
     t.effects.function(callee, roots)
     t.calls.append(name)
     names = [f"%{parameter.name}" for parameter in callee.parameters]
@@ -373,7 +388,7 @@ class _Graph:
         if merge is None and self._caller is not None:
             raise t.b.cannot(op, "a function that returns in both branches has no translation")
         types = self._blocks[merge].types if merge is not None else ()
-        roots = () if merge is None else t.effects.arguments.get(self._blocks[merge], (None,) * len(types))
+        roots = () if merge is None else t.effects.arguments.get(self._blocks[merge], ((),) * len(types))
         everything = Effects(frozenset({ANY}), frozenset({ANY}))
         kept = t.order.tokens.copy()
         tokens = t.order.tokens.carried(everything.touched, everything.written) if merge is not None else ()
@@ -394,7 +409,7 @@ class _Graph:
         return merged
 
     def _way(
-        self, op: TritonOp, start: str, values: list[Translated], merge: str | None, roots: Sequence[str | None]
+        self, op: TritonOp, start: str, values: list[Translated], merge: str | None, roots: Sequence[Roots]
     ) -> None:
         """One branch, up to its yield or return."""
         t = self._t
@@ -406,7 +421,7 @@ class _Graph:
             if t.b.ended:
                 return
         t.located(op)
-        handed = _hand(t, values, roots)
+        handed = _hand(t, op, values, roots)
         t.b.body.op("yield", args=(*handed, *t.order.tokens.carried(frozenset({ANY}), frozenset({ANY}))))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from .ttir import TritonBlock, TritonFunction, TritonModule, TritonOp
 from .ttir_order import ANY
@@ -17,7 +17,8 @@ _KEEP_BASE: Final = frozenset({
     "tt.addptr", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.trans", "tt.bitcast", "tt.unsplat",
     "tt.make_tensor_descriptor", "arith.bitcast",
 })  # fmt: skip
-_READS: Final = frozenset({"tt.load", "tt.descriptor_load", "tt.descriptor_gather", "tt.atomic_load"})
+_READS: Final = frozenset({"tt.load", "tt.descriptor_load", "tt.descriptor_gather", "tt.atomic_load",
+                           "tt.atomic_poll"})  # fmt: skip
 _WRITES: Final = frozenset(
     {
         "tt.store",
@@ -29,6 +30,11 @@ _WRITES: Final = frozenset(
         "tt.atomic_store",
     }
 )
+_BY_CASE: Final = frozenset({
+    "tt.load", "tt.store", "tt.atomic_rmw", "tt.atomic_cas", "tt.atomic_load", "tt.atomic_store",
+})  # fmt: skip
+"""Accesses that become one of each parameter that their pointer may be; any other one may be of any array then."""
+_MOST_ROOTS: Final = 8
 _ORDERS_ALL: Final = frozenset({"ttg.barrier", "gpu.barrier"})
 
 
@@ -45,6 +51,9 @@ class Effects:
         return Effects(self.touched | other.touched, self.written | other.written, self.read | other.read)
 
 
+Roots: TypeAlias = tuple[str, ...]
+"""The parameters that a pointer may be into; none where these are not known, and of what is no pointer."""
+
 _EVERYTHING: Final = Effects(frozenset({ANY}), frozenset({ANY}))
 
 
@@ -57,58 +66,56 @@ def handed_on(block: TritonBlock) -> tuple[str, ...]:
 
 
 class EffectsOf:
-    """Of each op with regions, and of each call, its effects; of each value that a region hands on, its root.
+    """Of each op with regions, and of each call, its effects; of each value that a region hands on, its `Roots`.
 
-    ``roots[op]`` has a root for each result, ``carried[op]`` for each value that goes round a loop,
-    ``arguments[block]`` for each argument of a block of a function; ``None`` where the base is not one parameter.
+    ``roots[op]`` has them for each result, ``carried[op]`` for each value that goes round a loop, ``arguments[block]``
+    for each argument of a block of a function.
     """
 
     def __init__(self, module: TritonModule) -> None:
         self._module = module
         self._calls: list[str] = []
         self.effects: dict[TritonOp, Effects] = {}
-        self.roots: dict[TritonOp, tuple[str | None, ...]] = {}
-        self.carried: dict[TritonOp, tuple[str | None, ...]] = {}
-        self.arguments: dict[TritonBlock, tuple[str | None, ...]] = {}
+        self.roots: dict[TritonOp, tuple[Roots, ...]] = {}
+        self.carried: dict[TritonOp, tuple[Roots, ...]] = {}
+        self.arguments: dict[TritonBlock, tuple[Roots, ...]] = {}
 
-    def function(
-        self, function: TritonFunction, arguments: Sequence[str | None]
-    ) -> tuple[Effects, tuple[str | None, ...]]:
+    def function(self, function: TritonFunction, arguments: Sequence[Roots]) -> tuple[Effects, tuple[Roots, ...]]:
         """The effects of a call whose pointers have these roots, and the roots of its results."""
         roots = dict(zip((f"%{parameter.name}" for parameter in function.parameters), arguments, strict=True))
         effects, returned = Effects(), None
         known = dict(roots)
         for block in function.forwards():
-            self.arguments[block] = tuple(known.get(name) for name in block.arguments)
+            self.arguments[block] = tuple(known.get(name, ()) for name in block.arguments)
             effects |= self._block(block, known)
             last = block.ops[-1]
             if last.name == "tt.return":
-                returned = _merged(returned, tuple(known.get(name) for name in last.operands))
+                returned = _merged(returned, tuple(known.get(name, ()) for name in last.operands))
             for successor in last.successors:
                 target = next(each for each in function.body.blocks if each.label == successor.block)
                 for name, value in zip(target.arguments, successor.arguments, strict=True):
-                    root = known.get(value)
-                    known[name] = root if known.get(name, root) == root else None
+                    roots_here = known.get(value, ())
+                    known[name] = _either(known.get(name, roots_here), roots_here)
         return effects, returned or ()
 
-    def _block(self, block: TritonBlock, known: dict[str, str | None]) -> Effects:
+    def _block(self, block: TritonBlock, known: dict[str, Roots]) -> Effects:
         effects = Effects()
         for op in block.ops:
             effects |= self._op(op, known)
         return effects
 
-    def _op(self, op: TritonOp, known: dict[str, str | None]) -> Effects:
+    def _op(self, op: TritonOp, known: dict[str, Roots]) -> Effects:
         if op.name in _KEEP_BASE:
-            known[op.results[0]] = known.get(op.operands[0])
+            known[op.results[0]] = known.get(op.operands[0], ())
         elif op.name == "arith.select":
-            first, second = (known.get(name) for name in op.operands[1:])
-            known[op.results[0]] = first if first == second else None
+            first, second = (known.get(name, ()) for name in op.operands[1:])
+            known[op.results[0]] = _either(first, second)
         elif op.name == "tt.call":
             callee = self._module.functions.get(str(op.attributes.get("callee")))
             if callee is None or callee.name in self._calls:
                 return _EVERYTHING
             self._calls.append(callee.name)
-            effects, roots = self.function(callee, [known.get(name) for name in op.operands])
+            effects, roots = self.function(callee, [known.get(name, ()) for name in op.operands])
             self._calls.pop()
             self.effects[op] = effects
             known.update(zip(op.results, roots, strict=False))
@@ -117,13 +124,13 @@ class EffectsOf:
             return self._regions(op, known)
         return _access(op, known)
 
-    def _regions(self, op: TritonOp, known: dict[str, str | None]) -> Effects:
+    def _regions(self, op: TritonOp, known: dict[str, Roots]) -> Effects:
         """Loops hand their values from round to round: a root holds if each round keeps it."""
         first = {"scf.for": 3, "scf.while": 0}.get(op.name, len(op.operands))
-        carried = [known.get(name) for name in op.operands[first:]]
+        carried = [known.get(name, ()) for name in op.operands[first:]]
         while True:
             effects = Effects()
-            handed: list[tuple[str | None, ...]] = []
+            handed: list[tuple[Roots, ...]] = []
             before = carried
             for number, region in enumerate(op.regions):
                 inner = dict(known)
@@ -132,9 +139,9 @@ class EffectsOf:
                     given = carried if number == 0 else list(handed[0])
                     inner.update(zip(names, given, strict=False))
                     effects |= self._block(block, inner)
-                    handed.append(tuple(inner.get(name) for name in handed_on(block)))
+                    handed.append(tuple(inner.get(name, ()) for name in handed_on(block)))
             if op.name in ("scf.for", "scf.while"):
-                carried = [old if old == new else None for old, new in zip(carried, handed[-1], strict=False)]
+                carried = [_either(old, new) for old, new in zip(carried, handed[-1], strict=False)]
                 if carried != before:
                     continue
             break
@@ -145,23 +152,27 @@ class EffectsOf:
         return effects
 
 
-def _merged(
-    first: tuple[str | None, ...] | None, second: tuple[str | None, ...] | None = None
-) -> tuple[str | None, ...]:
+def _merged(first: tuple[Roots, ...] | None, second: tuple[Roots, ...] | None = None) -> tuple[Roots, ...]:
     if first is None or second is None:
         return (second if first is None else first) or ()
-    return tuple(one if one == other else None for one, other in zip(first, second, strict=False))
+    return tuple(_either(one, other) for one, other in zip(first, second, strict=False))
 
 
-def _access(op: TritonOp, known: Mapping[str, str | None]) -> Effects:
+def _either(first: Roots, second: Roots) -> Roots:
+    """Of a value that is one of two."""
+    both = tuple(dict.fromkeys((*first, *second)))
+    return both if first and second and len(both) <= _MOST_ROOTS else ()
+
+
+def _access(op: TritonOp, known: Mapping[str, Roots]) -> Effects:
     if op.name in _ORDERS_ALL:
         return _EVERYTHING
     if op.name not in _READS | _WRITES:
         return Effects()
-    root = known.get(op.operands[0])
+    roots = known.get(op.operands[0], ())
     semantics = {word for word, _ in op.words}
-    if root is None or semantics & {"acquire", "release", "acq_rel"}:
+    if not roots or (len(roots) > 1 and op.name not in _BY_CASE) or semantics & {"acquire", "release", "acq_rel"}:
         return _EVERYTHING
-    place = frozenset({root})
+    place = frozenset(roots)
     nothing: frozenset[str] = frozenset()
     return Effects(place, place if op.name in _WRITES else nothing, place if op.name in _READS else nothing)

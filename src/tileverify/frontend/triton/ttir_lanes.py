@@ -11,9 +11,8 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from ..bytecode.assembly_text import FORMATS
-from ..bytecode.builder import I8, I32, scalar, tile
+from ..bytecode.builder import I32, scalar, tile
 from ..bytecode.model import Bounded, FloatAttribute, IntegerAttribute, ScalarType, TileType, Value
-from ..bytecode.optable import BY_NAME
 from .translated import TileBuilder, Translated, element_of, shape_of, tile_of, tiles
 from .ttir import TritonOp
 from .ttir_arithmetic import Rule
@@ -205,40 +204,8 @@ def dot(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Transla
     return product
 
 
-_SCALED: Final[Mapping[str, str]] = {"e4m3": "f8E4M3FN", "e5m2": "f8E5M2", "e2m1": "f4E2M1FN"}
-
-
-def dot_scaled(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Translated:
-    """``lhs scale s, rhs scale t, acc``: a product of values with a power of two for each block of them."""
-    scaled = {position for word, position in op.words if word == "scale"}
-    values = tiles(operands)
-    lhs, ls = values.pop(0), values.pop(0) if 1 in scaled else None
-    at = 2 if ls is not None else 1
-    rhs, rs = values.pop(0), values.pop(0) if at + 1 in scaled else None
-    (acc,) = values
-    kinds = [str(op.attributes[name]) for name in ("lhs", "rhs")]
-    if "mmaf_scaled" not in BY_NAME or ls is None or rs is None or any(kind not in ("e4m3", "e5m2") for kind in kinds):
-        raise b.cannot(op, f"tt.dot_scaled of {' and '.join(kinds)} needs an operand that Tile IR has no form for")
-    lhs, rhs = (
-        value if element_of(value).name == _SCALED[kind]
-        else b.body.op("bitcast", s=value, results=[TileType(scalar(_SCALED[kind]), shape_of(value))])
-        for value, kind in ((lhs, kinds[0]), (rhs, kinds[1]))
-    )  # fmt: skip
-    transposed = shape_of(rs)[::-1]
-    rs = b.body.op("permute", s=rs, perm=(1, 0), results=[TileType(element_of(rs), transposed)])
-    scales = [
-        b.body.op("bitcast", s=value, results=[TileType(scalar("f8E8M0FNU"), shape_of(value))])
-        if element_of(value) == I8
-        else value
-        for value in (ls, rs)
-    ]
-    made: Value = b.body.op("mmaf_scaled", lhs=lhs, rhs=rhs, acc=acc, ls=scales[0], rs=scales[1])
-    return made
-
-
 RULES: Final[Mapping[str, Rule]] = {
     "tt.gather": gather,
     "tt.histogram": histogram,
     "tt.dot": dot,
-    "tt.dot_scaled": dot_scaled,
 }

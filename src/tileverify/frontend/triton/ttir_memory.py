@@ -8,12 +8,13 @@ from math import prod
 from typing import Any, Final, TypeAlias
 
 from ..bytecode.assembly_text import FORMATS
-from ..bytecode.builder import I64
-from ..bytecode.model import Bounded, DivBy, ScalarType, TileType, Value
+from ..bytecode.builder import I1, I64, TOKEN, tile
+from ..bytecode.model import TIME_IS_UP, Bounded, DivBy, ScalarType, TileType, Type, Value
 from .translated import Descriptor, TileBuilder, Translated, TritonPointer, element_of, shape_of, tiles
 from .ttir import DescriptorType, TritonOp
 from .ttir_arithmetic import pointer_to_integer
 from .ttir_constants import float_bits
+from .ttir_lanes import identity
 from .ttir_order import DataFlow, ProgramOrder, TritonOrder
 
 
@@ -75,13 +76,31 @@ def _load(
 ) -> Value:
     # PTX: a volatile access is a relaxed one of system scope.
     kind: dict[str, Any] = {"ord": "relaxed", "scope": "sys"} if volatile else {}
-    place = target.place
-    token = order.tokens.before(place.root, writes=False, asynchronous=target.asynchronous)
-    value, given = b.body.op("load_ptr_tko", ptr=b.address(place), mask=target.mask, pad=other, token=token, **kind)
-    order.tokens.after(place.root, given, reads=True, writes=False)
+    tokens: list[Value] = []
+
+    def access(place: TritonPointer, mask: Value | None) -> Value:
+        token = order.tokens.before(place.root, writes=False, asynchronous=target.asynchronous)
+        value, given = b.body.op("load_ptr_tko", ptr=b.address(place), mask=mask, pad=other, token=token, **kind)
+        order.tokens.after(place.root, given, reads=True, writes=False)
+        tokens.append(given)
+        made: Value = value
+        return made
+
+    value = _by_case(b, target, access)
+    assert value is not None
     if order.flow is not None:
-        order.flow.loaded(op, target.key, given)
-    made: Value = value
+        order.flow.loaded(op, target.key, order.tokens.joined(tokens))
+    return value
+
+
+def _by_case(
+    b: TileBuilder, target: _Target, access: Callable[[TritonPointer, Value | None], Value | None]
+) -> Value | None:
+    """``access`` of each parameter that the target may be in, at the lanes that are; what they give together."""
+    made: Value | None = None
+    for place, here in b.cases(target.place):
+        value = access(place, b.both(target.mask, here))
+        made = value if made is None or value is None else b.body.op("select", c=here, t=value, f=made)
     return made
 
 
@@ -91,11 +110,14 @@ def store(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: Sequence[
 
 
 def _store(b: TileBuilder, order: AccessTokens, op: TritonOp, target: _Target, value: Value) -> None:
-    place = target.place
-    also = order.flow.before_store(op, target.key, prod(place.shape)) if order.flow is not None else ()
-    token = order.tokens.before(place.root, writes=True, also=also, asynchronous=target.asynchronous)
-    given = b.body.op("store_ptr_tko", ptr=b.address(place), val=value, mask=target.mask, token=token)
-    order.tokens.after(place.root, given, reads=False, writes=True)
+    also = order.flow.before_store(op, target.key, prod(target.place.shape)) if order.flow is not None else ()
+
+    def access(place: TritonPointer, mask: Value | None) -> None:
+        token = order.tokens.before(place.root, writes=True, also=also, asynchronous=target.asynchronous)
+        given = b.body.op("store_ptr_tko", ptr=b.address(place), val=value, mask=mask, token=token)
+        order.tokens.after(place.root, given, reads=False, writes=True)
+
+    _by_case(b, target, access)
 
 
 _MODES: Final[Mapping[str, str]] = {
@@ -107,7 +129,7 @@ _MODES: Final[Mapping[str, str]] = {
 def atomic_rmw(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: Sequence[Translated]) -> Value:
     place, (value, *rest) = accessed(operands)
     kind, semantics, scope = (word for word, _ in op.words)
-    return _atomic(b, order, op, _plain(place, rest[0] if rest else None), kind, semantics, scope, value)
+    return _atomic(b, order, op, _plain(place, rest[0] if rest else None), kind, (semantics, scope), value)
 
 
 def _atomic(
@@ -116,91 +138,121 @@ def _atomic(
     op: TritonOp,
     target: _Target,
     kind: str,
-    semantics: str,
-    scope: str,
+    words: tuple[str, str],
     value: Value,
 ) -> Value:
     name, mode = element_of(value).name, _MODES.get(kind)
     floats = ("f16", "bf16", "f32", "f64") if mode == "addf" else ("f32", "f64") if mode == "xchg" else ()
     if mode is None or name not in (*floats, *(("i32", "i64") if mode != "addf" else ())):
         raise b.cannot(op, f"Tile IR has no atomic {kind} of {name}")
-    place, everything = target.place, semantics in _RELEASES
-    token = order.tokens.before(place.root, writes=True, everything=everything, asynchronous=target.asynchronous)
-    old, given = b.body.op(
-        "atomic_rmw_tko",
-        ptr=b.address(place),
-        arg=value,
-        mask=target.mask,
-        token=token,
-        ord=semantics,
-        scope=_SCOPES[scope],
-        mode=mode,
-    )
-    _after_atomic(order, place, semantics, given)
-    made: Value = old
-    return made
+    old: Value = _synchronised(b, order, "atomic_rmw_tko", target, words, arg=value, mode=mode)
+    return old
 
 
-def _after_atomic(order: AccessTokens, place: TritonPointer, semantics: str, token: Value) -> None:
-    """What follows an acquire in the program waits for it; what follows a release need not."""
-    order.tokens.after(place.root, token, reads=True, writes=True, everything=semantics == "acq_rel")
+def _synchronised(
+    b: TileBuilder,
+    order: AccessTokens,
+    name: str,
+    target: _Target,
+    words: tuple[str, str],
+    *,
+    reads: bool = True,
+    writes: bool = True,
+    **parts: Any,
+) -> Any:
+    """The access ``name`` with Triton's ``words`` for its semantics and its scope; the value that it gives, if any.
+
+    One that releases follows all before it.  What follows an acquire in the program waits for it; what follows a
+    release need not.
+    """
+    semantics, scope = words
+
+    def access(place: TritonPointer, mask: Value | None) -> Value | None:
+        token = order.tokens.before(
+            place.root, writes=writes, everything=semantics in _RELEASES, asynchronous=target.asynchronous
+        )
+        address = b.address(place)
+        made = b.body.op(name, ptr=address, mask=mask, token=token, ord=semantics, scope=_SCOPES[scope], **parts)
+        value: Value | None
+        value, given = made if isinstance(made, tuple) else (None, made)
+        order.tokens.after(place.root, given, reads=reads, writes=writes, everything=semantics == "acq_rel")
+        return value
+
+    value = _by_case(b, target, access)
     if semantics == "acquire":
         order.tokens.barrier()
+    return value
+
+
+def _words(op: TritonOp) -> tuple[str, str]:
+    return op.word(0), op.word(1)
 
 
 def atomic_cas(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: Sequence[Translated]) -> Value:
     place, (compared, value) = accessed(operands)
-    semantics, scope = (word for word, _ in op.words)
-    if element_of(value).name not in ("i32", "i64", "f32", "f64"):
-        raise b.cannot(op, f"Tile IR has no compare-and-swap of {element_of(value).name}")
-    token = order.tokens.before(place.root, writes=True, everything=semantics in _RELEASES)
-    old, given = b.body.op(
-        "atomic_cas_tko",
-        ptr=b.address(place),
-        cmp=compared,
-        val=value,
-        token=token,
-        ord=semantics,
-        scope=_SCOPES[scope],
-    )
-    _after_atomic(order, place, semantics, given)
-    made: Value = old
-    return made
+    old: Value = _synchronised(b, order, "atomic_cas_tko", _plain(place, None), _words(op), cmp=compared, val=value)
+    return old
 
 
 def atomic_load(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: Sequence[Translated]) -> Value:
     place, rest = accessed(operands)
-    semantics, scope = (word for word, _ in op.words)
-    token = order.tokens.before(place.root, writes=False)
-    value, given = b.body.op(
-        "load_ptr_tko",
-        ptr=b.address(place),
-        mask=rest[0] if rest else None,
-        token=token,
-        ord=semantics,
-        scope=_SCOPES[scope],
-    )
-    order.tokens.after(place.root, given, reads=True, writes=False)
-    if semantics == "acquire":
-        order.tokens.barrier()
-    made: Value = value
-    return made
+    target = _plain(place, rest[0] if rest else None)
+    value: Value = _synchronised(b, order, "load_ptr_tko", target, _words(op), writes=False)
+    return value
 
 
 def atomic_store(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: Sequence[Translated]) -> None:
     place, (value, *rest) = accessed(operands)
-    semantics, scope = (word for word, _ in op.words)
-    token = order.tokens.before(place.root, writes=True, everything=semantics in _RELEASES)
-    given = b.body.op(
-        "store_ptr_tko",
-        ptr=b.address(place),
-        val=value,
-        mask=rest[0] if rest else None,
-        token=token,
-        ord=semantics,
-        scope=_SCOPES[scope],
-    )
-    order.tokens.after(place.root, given, reads=False, writes=True)
+    target = _plain(place, rest[0] if rest else None)
+    _synchronised(b, order, "store_ptr_tko", target, _words(op), reads=False, val=value)
+
+
+def atomic_poll(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: Sequence[Translated]) -> Value:
+    """Loads until each lane has held the expected value once, or until time is up; which lanes have.
+
+    A lane that has is loaded no more.  Whether time is up, a clock says: it may be so in every round.
+    """
+    place, (expected, *timeout) = accessed(operands)
+    semantics, scope = _words(op)
+    shape, address = place.shape, b.address(place)
+    before = order.tokens.before(place.root, writes=False)
+    found: list[Type] = [TileType(I1, shape), TOKEN]
+    with b.body.loop([*([b.number(0, I1, *shape)] if shape else []), before], results=found) as region:
+        *seen, token = region.arguments
+        left = b.body.op("xori", lhs=seen[0], rhs=b.number(-1, I1, *shape)) if shape else None
+        pad = expected if shape else None
+        value, given = b.body.op(
+            "load_ptr_tko", ptr=address, mask=left, pad=pad, token=token, ord=semantics, scope=_SCOPES[scope]
+        )
+        equal = b.body.op("cmpi", lhs=value, rhs=expected, pred="equal", sgn="signed")
+        with b.body.if_(_every(b, equal)) as branch:
+            with branch.then():
+                b.body.op("break", args=(equal, given))
+            with branch.otherwise():
+                if timeout:
+                    late = b.body.op("opaque", args=timeout, callee=TIME_IS_UP, results=[tile(I1)])
+                    with b.body.if_(late) as ended, ended.then():
+                        b.body.op("break", args=(equal, given))
+                b.body.op("yield")
+        b.body.op("continue", args=(*([equal] if shape else []), given))
+    seen_at_last, token = region.results
+    order.tokens.after(place.root, token, reads=True, writes=False)
+    if semantics == "acquire":
+        order.tokens.barrier()
+    made: Value = seen_at_last
+    return made
+
+
+def _every(b: TileBuilder, condition: Value) -> Value:
+    """Whether ``condition`` holds of all lanes."""
+    if not shape_of(condition):
+        return condition
+    flat = b.reshaped(condition, (prod(shape_of(condition)),))
+    with b.body.reduce([flat], 0, [identity("ones", I1)]) as region:
+        lhs, rhs = region.arguments
+        b.body.op("yield", args=(b.body.op("andi", lhs=lhs, rhs=rhs),))
+    (made,) = region.results
+    return made
 
 
 def barrier(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: Sequence[Translated]) -> None:
@@ -323,7 +375,7 @@ def descriptor_reduce(b: TileBuilder, order: AccessTokens, op: TritonOp, operand
     spelled = f"f{kind}" if kind == "add" and element_of(value).is_float else kind
     if kind in ("max", "min") and view.unsigned:
         spelled = f"u{kind}"
-    _atomic(b, order, op, target, spelled, "relaxed", "gpu", value)
+    _atomic(b, order, op, target, spelled, ("relaxed", "gpu"), value)
 
 
 # ------------------------------------------------------------------------------------------------------- promises
@@ -353,6 +405,7 @@ RULES: Final[Mapping[str, Access]] = {
     "tt.atomic_cas": atomic_cas,
     "tt.atomic_load": atomic_load,
     "tt.atomic_store": atomic_store,
+    "tt.atomic_poll": atomic_poll,
     "ttg.barrier": barrier,
     "gpu.barrier": barrier,
     "tt.make_tensor_descriptor": make_descriptor,

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 from ...system.errors import SourceError
 from ...system.readings import read
@@ -57,15 +57,14 @@ def declared_parameters(text: str) -> tuple[str, ...]:
 
 
 # --------------------------------------------------------------------------------------------------- tokens
-@dataclass(frozen=True, slots=True)
-class _Token:
+class _Token(NamedTuple):
     kind: str
     text: str
     line: int
 
 
 _TOKEN: Final = re.compile(
-    r"""(?P<space>[ \t\r]+|//[^\n]*)|(?P<newline>\n)
+    r"""[ \t\r]*(?:(?P<newline>(?:\n[ \t\r]*)+)|(?P<comment>//[^\n]*)|(?P<end>\Z)
     |(?P<text>"(?:[^"\\]|\\.)*")
     |(?P<value>%[\w$.-]+(?:\#\d+)?)|(?P<count>:\d+)(?=\ *=|,)
     |(?P<label>\^[\w$.-]+)|(?P<symbol>@(?:[\w$.-]+|"[^"]*"))
@@ -73,7 +72,7 @@ _TOKEN: Final = re.compile(
     |(?P<arrow>->)
     |(?P<open>(?:tensor|dense|array|loc|fused|vector|!?[a-z]\w*(?:\.\w+)*|!tt\.\w+|\#tt\.\w+)?<(?!\{)|loc\()
     |(?P<word>[A-Za-z_][\w$.]*|!tt\.\w+|\#[\w$.]+)
-    |(?P<mark>[][(){}<>:=,*?+-]|\|)""",
+    |(?P<mark>[][(){}<>:=,*?+-]|\|))""",
     re.VERBOSE,
 )
 _NESTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"|->|[<(\[{]|[>)\]}]')
@@ -85,13 +84,19 @@ def _tokens(text: str, file: str) -> Iterator[_Token]:
     while position < len(text):
         match = _TOKEN.match(text, position)
         if match is None:
-            raise SourceError(f"unexpected {text[position]!r} in Triton IR", file, line)
+            raise SourceError(f"unexpected {text[position:].lstrip()[0]!r} in Triton IR", file, line)
         kind, end = match.lastgroup or "", match.end()
-        if kind == "open":
-            end = _closing(text, end, file, line)
-        if kind not in ("space", "newline"):
-            yield _Token(kind, text[position:end], line)
-        line += text.count("\n", position, end)
+        if kind == "newline":
+            line += match[kind].count("\n")
+        elif kind == "open":
+            start, end = match.start(kind), _closing(text, end, file, line)
+            yield _Token(kind, text[start:end], line)
+            line += text.count("\n", start, end)
+        elif kind not in ("comment", "end"):
+            token = match[kind]
+            yield _Token(kind, token, line)
+            if kind == "text":
+                line += token.count("\n")
         position = end
     yield _Token("end", "", line + 1)
 

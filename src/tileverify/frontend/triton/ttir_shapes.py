@@ -20,7 +20,11 @@ def _moved(op: TritonOp, value: Translated, move: Callable[[Value], Value]) -> T
     assert isinstance(value, TritonPointer), value
     shape = _shape(op)
     base = value.base if not tile_of(value.base).shape else move(value.base)
-    return replace(value, base=base, shape=shape, offset=None if value.offset is None else move(value.offset))
+    choice = value.choice
+    if choice is not None and tile_of(choice.which).shape:
+        choice = replace(choice, which=move(choice.which))
+    offset = None if value.offset is None else move(value.offset)
+    return replace(value, base=base, shape=shape, offset=offset, choice=choice)
 
 
 def _shape(op: TritonOp) -> tuple[int, ...]:
@@ -45,6 +49,16 @@ def transposed(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> 
         return made
 
     return _moved(op, operands[0], move)
+
+
+def swapped(b: TileBuilder, value: Value) -> Value:
+    """``value`` with its last two dimensions exchanged."""
+    *outer, first, second = shape_of(value)
+    order = (*range(len(outer)), len(outer) + 1, len(outer))
+    made: Value = b.body.op(
+        "permute", s=value, perm=order, results=[replace(tile_of(value), shape=(*outer, second, first))]
+    )
+    return made
 
 
 def numbers(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Translated:

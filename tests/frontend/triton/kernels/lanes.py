@@ -217,3 +217,28 @@ def mapped(x, y, out, N: tl.constexpr):
     first, second = tl.map_elementwise(_apart, tl.load(x + i), tl.load(y + i))
     tl.store(out + i, first)
     tl.store(out + N + i, second)
+
+
+@triton.jit
+def scaled(
+    x, y, s, t, out, M: tl.constexpr, K: tl.constexpr, N: tl.constexpr, G: tl.constexpr, MP: tl.constexpr,
+    KP: tl.constexpr, KQ: tl.constexpr, NQ: tl.constexpr, LHS: tl.constexpr, RHS: tl.constexpr,
+):  # fmt: skip
+    """A product of scaled blocks: x is [MP, KP] and y [KQ, NQ] as they lie in memory, G scales stand along K."""
+    a = tl.load(x + tl.arange(0, MP)[:, None] * KP + tl.arange(0, KP)[None, :])
+    b = tl.load(y + tl.arange(0, KQ)[:, None] * NQ + tl.arange(0, NQ)[None, :])
+    left = tl.load(s + tl.arange(0, M)[:, None] * G + tl.arange(0, G)[None, :])
+    right = tl.load(t + tl.arange(0, N)[:, None] * G + tl.arange(0, G)[None, :])
+    product = tl.dot_scaled(a, left, LHS, b, right, RHS, lhs_k_pack=M == MP, rhs_k_pack=N == NQ)
+    tl.store(out + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :], product)
+
+
+@triton.jit
+def scaled_once(x, y, s, out, M: tl.constexpr, K: tl.constexpr, N: tl.constexpr, LHS: tl.constexpr, RHS: tl.constexpr):
+    """The right operand has no scales; the sum so far does not start at 0."""
+    a = tl.load(x + tl.arange(0, M)[:, None] * (K // 2) + tl.arange(0, K // 2)[None, :])
+    b = tl.load(y + tl.arange(0, K)[:, None] * N + tl.arange(0, N)[None, :])
+    left = tl.load(s + tl.arange(0, M)[:, None] * (K // 32) + tl.arange(0, K // 32)[None, :])
+    so_far = tl.full([M, N], 2.5, tl.float32)
+    product = tl.dot_scaled(a, left, LHS, b, None, RHS, so_far)
+    tl.store(out + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :], product)

@@ -105,6 +105,48 @@ def flagged(x, flag, N: tl.constexpr):
 
 
 @triton.jit
+def swaps(x, v, old, N: tl.constexpr):
+    """Compare-and-swap; half of the lanes of ``v`` are what ``x`` holds."""
+    i = tl.arange(0, N)
+    a = tl.load(v + i)
+    tl.store(old + i, tl.atomic_cas(x + i, a, a + 1, sem="relaxed"))
+    tl.store(old + N, tl.atomic_cas(x + N, tl.load(v), tl.load(v + 1), scope="sys"))
+
+
+@triton.jit
+def small_atomics(x, old, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(old + i, tl.atomic_load(x + i, mask=i > 1), mask=i > 1)
+    tl.debug_barrier()
+    tl.atomic_store(x + i, tl.load(old + i) + 1, mask=i > 3)
+
+
+@triton.jit
+def polls(x, out, N: tl.constexpr):
+    """Every number is there from the beginning, so that each poll ends, and no time is ever up."""
+    i = tl.arange(0, N)
+    tl.store(out + i, tl.atomic_poll(x + i, tl.load(x + N + i)))
+    tl.store(out + N + i, tl.atomic_poll(x + i, tl.load(x + N + i), sem="relaxed", scope="sys", timeout_ns=1000))
+    tl.store(out + 2 * N, tl.atomic_poll(x, tl.load(x + N)))
+    tl.store(out + 2 * N + 1, tl.atomic_poll(x + 1, tl.load(x + N + 1), timeout_ns=5))
+
+
+@triton.jit
+def polled(flag, x, N: tl.constexpr):
+    """Each program waits for the one before it, and doubles what that one left."""
+    pid = tl.program_id(0)
+    i = tl.arange(0, N)
+    tl.atomic_poll(flag, pid.to(flag.dtype.element_ty))
+    tl.atomic_poll(x + N + i, tl.full([N], 0, x.dtype.element_ty) + pid)
+    a = tl.load(x + i)
+    tl.debug_barrier()
+    tl.store(x + i, 2 * a + pid)
+    tl.store(x + N + i, tl.full([N], 0, x.dtype.element_ty) + pid + 1)
+    tl.debug_barrier()
+    tl.atomic_store(flag, (pid + 1).to(flag.dtype.element_ty))
+
+
+@triton.jit
 def float_atomics(x, v, old, N: tl.constexpr):
     i = tl.arange(0, N)
     a = tl.load(v + i)
@@ -242,3 +284,42 @@ def flags(x, out, N: tl.constexpr):
     i = tl.arange(0, N)
     a = tl.load(x + i)
     tl.store(out + i, a == (i % 3 == 0))
+
+
+@triton.jit
+def picked(x, y, c):
+    if c > 1:
+        return x
+    return y
+
+
+@triton.jit
+def chosen_pointers(x, y, z, n, N: tl.constexpr):
+    """Pointers into one of several arrays: by a branch, a selection, lane by lane, from round to round of a loop."""
+    pid = tl.program_id(0)
+    i = tl.arange(0, N)
+    if pid == 0:
+        place = x
+    elif pid == 1:
+        place = y + 1
+    else:
+        place = z
+    a = tl.load(place + i, mask=i < n, other=7)
+    tl.debug_barrier()
+    tl.store(place + i, a * 2 + pid, mask=i < n)
+    tl.debug_barrier()
+    lanes = tl.where(i % 2 == 0, x + N + pid * N + i, y + N + 1 + pid * N + i)
+    b = tl.load(lanes)
+    tl.debug_barrier()
+    tl.store(tl.where(i % 2 == 0, lanes, z + N + pid * N + i), b + 1)
+    tl.atomic_add(tl.where(pid > 0, z, y) + 4 * N + pid, 5)
+    old = tl.atomic_cas(tl.where(pid > 0, x, z) + 4 * N + pid, 0, 9)
+    tl.debug_barrier()
+    here, there = x + 5 * N + pid * N, y + 5 * N + 1 + pid * N
+    for k in range(n):
+        v = tl.load(here + k)
+        tl.debug_barrier()
+        tl.store(there + k, v + old)
+        tl.debug_barrier()
+        here, there = there, here
+    tl.store(picked(z, y, pid) + 6 * N + pid, tl.load(picked(x, z, pid + 1) + 7 * N))

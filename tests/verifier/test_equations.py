@@ -12,8 +12,9 @@ from tests.profiles import tries
 from tileverify.contract import terms as t
 from tileverify.contract.terms import Scope, Term
 from tileverify.contract.terms.evaluate import evaluate
-from tileverify.verifier.obligations.differences import Differences
+from tileverify.verifier.obligations.differences import Differences, equations
 from tileverify.verifier.obligations.simplify import joined, known_ranges, simplify, split
+from tileverify.verifier.smt import Solver
 
 A, B = (t.var(name, Scope.BLOCK, 0, 5) for name in "ab")
 L, M = (t.var(name, Scope.LANE, 0, 3) for name in "lm")
@@ -155,3 +156,35 @@ def test_every_alternative_must_be_refuted() -> None:
 
 def test_nothing_refutes_nothing() -> None:
     assert not Differences([]).refute([])
+
+
+@given(st.lists(comparisons, max_size=3), sums, sums, st.integers(1, 8))
+@settings(max_examples=tries(short=80, long=4000), deadline=None)
+def test_equations_follow_from_opposite_comparisons(others: list[Term], a: Term, b: Term, room: int) -> None:
+    asked = [*others, t.lt(a, t.add(b, t.const(room))), t.lt(b, t.add(a, t.const(room)))]
+    found = list(equations(asked))
+    for values in ALL if found else ():
+        if all(evaluate(each, values) for each in asked):
+            assert all(evaluate(each, values) for each in found)
+
+
+def overlapping(a: Term, b: Term, bytes_: int) -> list[Term]:
+    """The conditions that two elements of so many bytes overlap, which lie at multiples of 4 bytes."""
+    first, second = t.scale(4, a), t.scale(4, b)
+    return [t.lt(first, t.add(second, t.const(bytes_))), t.lt(second, t.add(first, t.const(bytes_)))]
+
+
+def test_elements_that_overlap_are_one() -> None:
+    here, there = (t.add(t.scale(16, bid), lane) for bid, lane in ((BID, LANE), (OTHER, OTHER_LANE)))
+    assert next(equations(overlapping(here, there, 4))) in (t.eq(here, there), t.eq(there, here))
+    assert Solver([]).plainly_refuted([*overlapping(here, there, 4), t.ne(BID, OTHER)])
+    assert not list(equations(overlapping(here, there, 8)))
+    assert not Solver([]).plainly_refuted([*overlapping(here, there, 4), t.ne(LANE, t.ZERO)])
+
+
+@pytest.mark.parametrize("empty", [0, 4])
+def test_no_element_lies_behind_a_size_in_bytes(empty: int) -> None:
+    """``N`` elements of 4 bytes; if an array without elements had 4 bytes, the last element would lie behind them."""
+    size = t.ite(t.eq(OPEN, t.ZERO), t.const(empty), t.scale(4, t.sub(OPEN, t.const(empty // 4))))
+    behind = t.lt(size, t.add(t.scale(4, LANE), t.const(4)))
+    assert Differences([]).refute([behind, t.lt(LANE, OPEN)]) == (empty == 0)

@@ -45,7 +45,24 @@ def place_what_was_written(idx, out, TILE: ConstInt):
     ct.store(idx, (ct.bid(0),), ct.full((TILE,), 3, dtype=ct.int32))
     at = ct.load(idx, (ct.bid(0),), (TILE,))
     ct.scatter(out, (at,), ct.bid(0))
+
+
+@ct.kernel
+def pages(table, lengths, cache, out, PAGE: ConstInt):
+    b = ct.bid(0)
+    total = 0.0
+    for p in range(ct.load(lengths, (b,), ()).item() // PAGE + 1):
+        page = ct.load(table, (b, p), ()).item()
+        total += ct.load(cache, (page,), ()).item()
+    ct.store(out, (b,), total)
+
+
+@ct.kernel
+def chosen(flag, out, CHOSEN: ConstInt):
+    if ct.load(flag, (ct.bid(0),), ()).item() == CHOSEN:
+        ct.store(out, (0,), ct.bid(0))
 """
+PAGES = 'args = { table = "i32[B, P]", lengths = "i32[B]", cache = "f32[N]", out = "f32[B]", PAGE = 16 }'
 PICK = 'args = { x = "f32[200]", idx = "i32[64]", out = "f32[64]", TILE = 16 }'
 PLACE = 'args = { idx = "i32[64]", out = "i32[200]", TILE = 16 }'
 
@@ -80,6 +97,8 @@ def suggested(result: KernelResult) -> list[str]:
         ("pick", f"grid = [4]\n{PICK}", ["range(idx, 0, x.shape[0])"]),
         ("place", f"grid = [4]\n{PLACE}", ["injective(idx, 0, out.shape[0])"]),
         ("pick", f"grid = [4]\n{PICK.replace('200', 'N')}", ["range(idx, 0, N)"]),
+        ("place", f'grid = [4]\ndata = ["range(idx, 0, 200)"]\n{PLACE}', ["injective(idx)"]),
+        ("pages", f'grid = ["B"]\ndata = ["range(table, 0, N)"]\n{PAGES}', ["range(lengths, 0, P * 16)"]),
     ],
 )
 def test_an_open_finding_names_facts_that_prove_the_kernel(
@@ -89,9 +108,18 @@ def test_an_open_finding_names_facts_that_prove_the_kernel(
     assert result.verdict is Verdict.UNDECIDED
     assert suggested(result) == facts
     assert all(fact in finding.message for finding in result.findings for fact in facts)
-    pasted = check(kernel, f"{fields}\ndata = {json.dumps(facts)}")
+    written = [*result.assumes, *facts]
+    pasted = check(kernel, f"{re.sub('data = .*', '', fields)}\ndata = {json.dumps(written)}")
     assert pasted.verdict is Verdict.PROVED
-    assert (pasted.assumes, pasted.observed) == (tuple(facts), ())
+    assert (pasted.assumes, pasted.observed) == (tuple(written), ())
+
+
+@pytest.mark.parametrize(("chosen", "helps"), [(1, True), (0, False)])
+def test_one_flag_alone_is_suggested_where_other_blocks_stay_out(check: Check, chosen: int, helps: bool) -> None:
+    fields = f'grid = ["B"]\nargs = {{ flag = "i32[B]", out = "i32[B]", CHOSEN = {chosen} }}'
+    hints = [hint for finding in check("chosen", fields).findings for hint in finding.hints]
+    assert [hint.id for hint in hints] == ["declare-shares"] * helps
+    assert (check("chosen", f'data = ["shares(flag, 1)"]\n{fields}').verdict is Verdict.PROVED) == helps
 
 
 @pytest.mark.parametrize("kernel", ["place_behind", "place_what_was_written"])

@@ -258,6 +258,11 @@ class Finding:
         """Whether it says that something is wrong and counts, and not only undecided or worth a look."""
         return self.level is FindingLevel.ERROR
 
+    @property
+    def wraps(self) -> bool:
+        """Whether a 32-bit index wraps there: a mask would only hide it."""
+        return any(hint.id == "widen-index" for hint in self.hints)
+
     def target(self, site: SourceSite) -> str:
         """The element that ``site`` is about.
 

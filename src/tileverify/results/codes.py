@@ -416,8 +416,8 @@ _ALL: Final = (
         TV.SYNCHRONISATION_PROTOCOL,
         "blocks synchronise with each other",
         "Blocks order their accesses with a protocol of their own that is not understood here or lacks something: "
-        "the message says what. Understood are counters that every block adds to once (last block done, grid barrier), "
-        "tickets, flags, turns and locks by compare-and-swap, with acquire, release and tokens in place.",
+        "the message says what. Understood are counters (last block done, barriers, trees), tickets and shares, "
+        "flags and bits, turns, claims and locks, with acquire, release and tokens in place.",
         "the accesses conflict unless the protocol orders them.",
         "Add what the message names (a data fact such as range(counter, 0, 1), or the memory order of an access), "
         "split the kernel into two launches, or let the reduction use atomics alone.",

@@ -6,6 +6,7 @@ output may call it proved and be silent about them.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -73,8 +74,14 @@ def limits_denied(result: KernelResult) -> KernelResult:
     told = [each.message for each in found if each.code == TV.INDEX_WRAPS]
     silent = (limit for limit in result.limits if not any(f"`{limit}`" in message for message in told))
     kernel = SourceSite(result.file, result.line, None, access="", array="")
-    found += [Finding(TV.INDEX_WRAPS, f"the proof needs the limit `{each}`", (kernel,), denied=True) for each in silent]
+    found += [Finding(TV.INDEX_WRAPS, _needed_limit(each), (kernel,), denied=True) for each in silent]
     return replace(result, findings=tuple(found))
+
+
+def _needed_limit(limit: str) -> str:
+    what = "launches with empty arrays" if limit.endswith(">= 1") else "larger launches"
+    remedy = f"if every launch is like that, add requires = [{json.dumps(limit)}] to the launch spec"
+    return f"the proof needs the limit `{limit}` and says nothing of {what}; {remedy}"
 
 
 def deny_undetermined(report: Report) -> Report:

@@ -41,6 +41,9 @@ SOON_SHARE: Final = 160
 LACKING_SHARE: Final = 8
 """The same for the search for clauses that a written contract lacks: these clauses are only advice."""
 
+WEAKER_SHARE: Final = 16
+"""The same for the search for clauses that a proof does not need."""
+
 QUICK_PASS: Final = 2_000_000
 """Units for whether integers fit, in a quick pass without data facts.  The proof with facts asks again."""
 
@@ -89,6 +92,9 @@ two take more than 250,000: 620,000 each."""
 SEARCH_IN_VAIN: Final = 700_000
 """The search tries no more groups of clauses after so many units without closing the question.  Of 3,600 questions that
 clauses closed, one took 610,000 until then, one 540,000, and all others at most 403,000."""
+
+NEAR_LIMITS: Final = Limits(linear=20_000, nonlinear=0, rounds=6, total=30_000, bits=0)
+"""For whether an obligation fails in a launch of numbers."""
 
 FIT_SHARES: Final = 6
 """A question on machine integers gets at most one of so many parts of the units that are left."""

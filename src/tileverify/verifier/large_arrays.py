@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 from ..contract import terms as t
 from ..contract.terms import Sort, Term, TermKind
-from ..results import Finding, Hint
+from ..results import Finding
 from ..results.codes import BETWEEN_BLOCKS, INSIDE_BLOCK, TV
 from . import messages
 from .abduction.narrow_proof import Needed
@@ -108,9 +108,8 @@ class LargeArrays:
         first = f", for example where {numbers}" if numbers else ""
         sites = messages.sites(obligation)
         what = "32-bit arithmetic wraps in an index of" if wraps else "an index leaves what is meant of"
-        advice = Hint("widen-index", "display", "an index wraps in 32 bits: compute it in 64")
         text = f"{where} {what} `{sites[0].array}`: {then}{first}"
-        return Finding(TV.INDEX_WRAPS, text, sites, hints=(advice,) if wraps else ())
+        return Finding(TV.INDEX_WRAPS, text, sites, hints=(messages.WIDEN,) if wraps else ())
 
     # ---------------------------------------------------------------------------------------- questions
     @cached_property

@@ -194,6 +194,16 @@ def broken(obligation: Obligation) -> str:
     return text.removesuffix(" ()")
 
 
+WIDEN: Final = Hint("widen-index", "display", "an index wraps in 32 bits: compute it in 64")
+
+
+def of_wrapped_index(finding: Finding, site: Site, meant: Term, value: int) -> Finding:
+    """The fault of an access whose 32-bit index wraps: the number that it should be says so."""
+    past = "exceeds 2**31 - 1" if value > 0 else "is below -2**31"
+    said = f"a 32-bit index wraps: `{_of_lanes(site, meant)}` is {value}, which {past}"
+    return replace(finding, message=f"{finding.message}; {said}", hints=(*finding.hints, WIDEN))
+
+
 def _of_two_widths(first: Site | None, second: Site | None) -> bool:
     if first is None or second is None:
         return False
@@ -289,7 +299,7 @@ def _reason(obligation: Obligation, conditions: tuple[Term, ...], unknown: bool)
     arrays = list(loaded_values(conditions))
     if arrays:
         masks = _only_in_conditions(obligation, arrays)
-        facts = list(_data_hints(obligation, arrays, masks))
+        facts = list(_data_hints(obligation, conditions, arrays, masks))
         names = ", ".join(f"`{a}`" for a in arrays)
         what = "which blocks get there depends" if len(masks) == len(arrays) else "the address depends"
         return OpenReason(TV.DATA_DEPENDENT, f"{what} on the contents of {names}", tuple(facts))
@@ -344,14 +354,24 @@ def _only_in_conditions(obligation: Obligation, arrays: list[str]) -> set[str]:
     return set(arrays) - loaded_values(places).keys()
 
 
-def _data_hints(obligation: Obligation, arrays: list[str], masks: set[str]) -> Iterator[Hint]:
+def _keeps_out(array: str, conditions: tuple[Term, ...], number: Term) -> bool:
+    """Whether no block gets there if every value is ``number``."""
+    values = dict.fromkeys(loaded_values(conditions).get(array, ()), number)
+    return t.and_(*(t.substitute(condition, values) for condition in conditions)) is t.FALSE
+
+
+def _data_hints(
+    obligation: Obligation, conditions: tuple[Term, ...], arrays: list[str], masks: set[str]
+) -> Iterator[Hint]:
     for array in arrays:
         if obligation.level == CopyLevel.BLOCK and array in masks:
-            yield Hint(
-                "declare-shares",
-                "maybe",
-                f'if one value is 1 at most and all others are 0, add data = ["shares({array}, 1)"] to the launch spec',
-            )
+            if _keeps_out(array, conditions, t.ZERO) and not _keeps_out(array, conditions, t.ONE):
+                yield Hint(
+                    "declare-shares",
+                    "maybe",
+                    f"if one value is 1 at most and all others are 0, add"
+                    f' data = ["shares({array}, 1)"] to the launch spec',
+                )
         elif obligation.code in CONFLICTS:
             yield Hint(
                 "declare-injective",

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ..contract import terms as t
 from ..contract.expressions import constant_value
+from ..contract.terms import Term
 from ..frontend.symbolic.summary import Promise
 from ..results import Finding, HoldsFor, Verdict
 from . import messages
@@ -38,7 +39,7 @@ def outcome_of(
     open_uses = tuple(open_uses_of(prover)) if proved else ()
     may_fail = _open_assertions(prover) if proved else []
     added = [clause for clause in prover.clauses if clause.condition not in attempt.contract.facts]
-    limits = [clause for clause in added if prover.parts.is_limit(clause.condition)]
+    limits = [clause for clause in added if _is_limit(prover, clause.condition)]
     one_result = None
     if proved and not may_fail:
         one_result = deterministic(prover.kernel.sites, attempt.contract, prover.solver)
@@ -61,6 +62,16 @@ def outcome_of(
         cut_short=cut_short,
         decided=tuple(prover.closed),
     )
+
+
+def _is_limit(prover: Prover, clause: Term) -> bool:
+    """A written contract that is not widened takes limits and conditions on its open parts alone.
+
+    So what is no such condition is a limit, also in another wording than the one that was proved to be one.
+    """
+    parts, attempt = prover.parts, prover.attempt
+    as_written = attempt.launch.origin == "written" and attempt.holds_for is None
+    return parts.is_limit(clause) or (as_written and not parts.is_open(clause))
 
 
 def open_uses_of(prover: Prover) -> Iterator[Open]:

@@ -5,6 +5,7 @@ the proof      every obligation, under the contract as written
 ignored axes   one block along each axis that the kernel does not read, where the grid is open
 limits         sizes below 2**31 and the like, for obligations still open
 clauses        conditions on open parts of the contract, for obligations still open
+needless       clauses and limits without which everything is proved are left out
 explanation    a witness or a reason for each obligation that stays open
 """
 
@@ -23,6 +24,7 @@ from . import messages
 from .abduction.clauses import Clause
 from .abduction.fact_choice import FactChoice, Key, key_of
 from .abduction.narrow_proof import Narrowing, WithinLimits
+from .abduction.weaker_proof import weakened
 from .attempt import Attempt, Open, Outcome
 from .budgets import QUICK_REST
 from .large_arrays import LargeArrays
@@ -33,7 +35,7 @@ from .obligations.obligations import Obligation, within_index_spaces
 from .outcome import outcome_of
 from .prover import Prover
 from .refute.missing_orders import left_behind, why_open
-from .refute.shown_witness import describe
+from .refute.shown_witness import describe, wrapped_index
 from .refute.witness import FoundWitness
 from .refute.witness_search import WitnessSearch
 from .smt import SolverContext
@@ -77,7 +79,9 @@ class OwnProof:
                 self.left = narrowing.narrow(self.left)
         if self.left:
             return None
-        findings, notes = LargeArrays(own).findings(within.needed)
+        with at("needless clauses"):
+            self.prover = own = weakened(own, freely=self.freely and may_narrow)
+        findings, notes = LargeArrays(own).findings([each for each in within.needed if each.clause in own.clauses])
         return outcome_of(own, Verdict.PROVED, findings, (*self.notes, *notes))
 
     def explained(self) -> Outcome:
@@ -283,14 +287,17 @@ class Explanation:
     # --------------------------------------------------------------------------------------- witnesses
     def _finding(self, obligation: Obligation, found: FoundWitness) -> Finding:
         """The finding at the accesses that the replay saw at fault; they may differ from the solver's."""
+        prepared = self.prover.kernel.by_number
+        wrapped = wrapped_index(found, obligation, prepared)
         if not found.as_claimed:
             obligation = self._as_seen(obligation, found)
-        return Finding(
+        finding = Finding(
             obligation.code,
             messages.broken(obligation),
             messages.sites(obligation),
-            describe(found, obligation, self.prover.contract, self.prover.kernel.by_number),
+            describe(found, obligation, self.prover.contract, prepared),
         )
+        return finding if wrapped is None else messages.of_wrapped_index(finding, *wrapped)
 
     def _as_seen(self, obligation: Obligation, found: FoundWitness) -> Obligation:
         seen = (found.confirmation.first, found.confirmation.second)

@@ -16,14 +16,14 @@ from functools import cached_property
 from ..contract import terms as t
 from ..contract.contract import Contract
 from ..contract.launch import LaunchSpec
-from ..contract.terms import Term
-from ..frontend.symbolic.summary import AccessSummary, Origin, Promise, Site
+from ..contract.terms import Term, TermKind
+from ..frontend.symbolic.summary import AccessSummary, Origin, PointerFootprint, Promise, Site
 from ..results import ObligationCount
 from ..results.codes import TV, Tier
 from . import messages
 from .abduction.abduce import Closes, OfferedFacts
 from .abduction.clause_wording import plain
-from .abduction.clauses import Clause, fixed, joined, related, spoken, without_implied
+from .abduction.clauses import Clause, fixed, joined, launch_only, related, spoken, without_implied
 from .attempt import Attempt, Closed, Open, VerifyOptions
 from .budgets import (
     CLAUSE_LIMITS,
@@ -127,7 +127,9 @@ class Prover:
             return alone.decide(conditions).answer
 
         lanes = (lane.size for site in self.summary.sites for lane in site.lanes)
-        return ContractParts(self.contract, asked, max(lanes, default=1))
+        unsized = self.launch.unsized
+        strides = strides_of(self.summary) if unsized else frozenset()
+        return ContractParts(self.contract, asked, max(lanes, default=1), unsized, strides)
 
     # ---------------------------------------------------------------------------------------- the kernel
     def prepare(self, preparer: Preparer | None = None) -> None:
@@ -199,13 +201,12 @@ class Prover:
 
     def _answered(self, obligation: Obligation, limits: Limits | None) -> Closed | Open:
         started = time.perf_counter()
-        self.effort.charge(STRUCTURAL)
-        simple = simplify(self.simplified(obligation.conditions), self.facts)
-        if simple is None:
-            return Closed(obligation, Tier.STRUCTURAL, time.perf_counter() - started)
-        conditions = (*simple.conditions, *self.use.known(simple.conditions, self.kernel.origins))
+        found = self.unsolved(obligation)
+        if isinstance(found, Closed):
+            return found
+        conditions = found.conditions
         if self.at_its_end():
-            return Open(replace(obligation, blocked=(TV.BUDGET, self.end())), conditions, unknown=True)
+            return replace(found, obligation=replace(obligation, blocked=(TV.BUDGET, self.end())), eliminated={})
         key = frozenset(conditions)
         result = self._answers.get(key)
         if result is None:
@@ -215,7 +216,17 @@ class Prover:
                 self._answers[key] = result
         if result.answer is Answer.UNSATISFIABLE:
             return Closed(obligation, result.tier, time.perf_counter() - started, result.lemmas)
-        return Open(obligation, conditions, result.answer is Answer.UNKNOWN, simple.eliminated)
+        return replace(found, unknown=result.answer is Answer.UNKNOWN)
+
+    def unsolved(self, obligation: Obligation) -> Closed | Open:
+        """The obligation closed by its structure, or the conditions that the solver gets."""
+        started = time.perf_counter()
+        self.effort.charge(STRUCTURAL)
+        simple = simplify(self.simplified(obligation.conditions), self.facts)
+        if simple is None:
+            return Closed(obligation, Tier.STRUCTURAL, time.perf_counter() - started)
+        conditions = (*simple.conditions, *self.use.known(simple.conditions, self.kernel.origins))
+        return Open(obligation, conditions, unknown=True, eliminated=simple.eliminated)
 
     def simplified(self, conditions: Iterable[Term]) -> list[Term]:
         """The conditions with variables replaced by the constants that clauses give them."""
@@ -317,6 +328,14 @@ class Prover:
         sites = [prepared.site for prepared in self.kernel.sites]
         tiles = {size for site in sites for size in getattr(site.footprint, "tile", ())}
         return tiles | {lane.size for site in sites for lane in site.lanes}
+
+
+def strides_of(summary: AccessSummary) -> frozenset[Term]:
+    """The scalars that addresses are multiplied by, and that no guard compares with anything."""
+    offsets = (each.footprint.offset for each in summary.sites if isinstance(each.footprint, PointerFootprint))
+    products = (part for offset in offsets for part in t.postorder(offset) if part.kind is TermKind.PRODUCT)
+    scalars = {each for part in products for each in part.args if each.kind is TermKind.VAR and launch_only(each)}
+    return frozenset(scalars.difference(*(site.guard.free for site in summary.sites)))
 
 
 # ------------------------------------------------------------------------------------------------------------- prepared

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Final
 
 import pytest
 
@@ -17,6 +18,7 @@ from .proofs import Json, certificates_of, forged
 SWIZZLE = "showcase/matmul_swizzled.py"
 ANY_GRID = "contract/any_grid.py"
 WRAPPING = "integers/truncated_size.py"
+SEQUENCES = "triton/sequences.py"
 
 
 def rejected(text: str, bytecode: bytes | None) -> str:
@@ -361,3 +363,46 @@ def test_what_is_no_certificate_is_said_to_be_none(text: str) -> None:
 def test_damage_shows_in_the_digest() -> None:
     (written,) = certificates_of("showcase/vector_add.py")
     assert "digest" in rejected(written.text.replace('"TV101"', '"TV102"'), None)
+
+
+# -------------------------------------------------------------------------------------------- facts on tables
+LOOSER: Final = {
+    "unique_rows(chunk_indices)": "range(chunk_indices, 0, T)",
+    "column_range(chunk_indices, 0, 0, N)": "column_range(chunk_indices, 0, 0, N + 1)",
+    "column_range(chunk_indices, 1, 0, T)": "column_range(chunk_indices, 1, -1, T)",
+    "range(cu_seqlens, 0, T + 1)": "range(cu_seqlens, 0, T + 2)",
+    "nondecreasing(cu_seqlens)": "injective(cu_seqlens)",
+    "chunks(chunk_offsets, cu_seqlens, 64, 0, C)": "chunks(chunk_offsets, cu_seqlens, 128, 0, C)",
+}
+"""Facts that the proofs rest on, with others that say less."""
+
+
+def test_proofs_from_facts_on_tables_hold_under_no_weaker_facts() -> None:
+    tried = set[str]()
+    for written in certificates_of(SEQUENCES):
+        bytecode, facts = written.unit.bytecode, json.loads(written.text)["launch"]["data"]
+        assert rejected(written.text, bytecode) == ""
+        for position, fact in enumerate(facts):
+            tried.add(fact)
+            for other in ([], [LOOSER[fact]]):
+                said = [*facts[:position], *other, *facts[position + 1 :]]
+                assert rejected(forged(written.text, _with_facts(said)), bytecode), (fact, other)
+    assert tried == LOOSER.keys()
+
+
+def _with_facts(facts: Sequence[str]) -> Callable[[Json], None]:
+    def change(document: Json) -> None:
+        document["launch"]["data"] = facts
+
+    return change
+
+
+@pytest.mark.parametrize("table", ["i32[M, 1]", "i32[M, 3]", "i32[2, M]", "i32[M, 2; strides=(3, 1)]", "i64[M, 2]"])
+def test_a_table_of_another_shape_is_not_the_one_that_facts_speak_of(table: str) -> None:
+    written = next(each for each in certificates_of(SEQUENCES) if each.unit.kernel == "scale_chunks")
+
+    def reshape(document: Json) -> None:
+        (argument,) = (each for each in document["launch"]["arguments"] if each["name"] == "chunk_indices")
+        argument["is"] = table
+
+    assert rejected(forged(written.text, reshape), written.unit.bytecode)

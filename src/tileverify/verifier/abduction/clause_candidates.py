@@ -13,12 +13,13 @@ from itertools import combinations, combinations_with_replacement
 
 from ...contract import terms as t
 from ...contract.contract import Contract, array_layout
-from ...contract.terms import Sort, Term, TermKind
+from ...contract.terms import Scope, Sort, Term, TermKind
 from ...contract.variables import BID, GRID
 from ..obligations.obligations import Obligation
 from ..obligations.prepare import contract_values
 from .clauses import LAST_BLOCK, can_be_said, index_space_clauses, launch_only
 from .mining import (
+    LARGEST_RANGE,
     at_most_zero,
     bounds,
     constants,
@@ -29,7 +30,6 @@ from .mining import (
     mentioned,
     most_of,
     ratios,
-    spacings,
     stepping,
     tightened,
 )
@@ -55,12 +55,15 @@ def offers(
     nobody said how large some arrays are, so that this is what is asked first.
     """
     values = contract_values(contract)
+    numbered = _numbered(contract)
+    named = {number: name for name, number in numbered.items()}
 
     def of_contract(terms: Iterable[Term]) -> list[Term]:
-        found = (t.substitute(term, values) for term in terms)
+        found = (_short(t.substitute(t.substitute(term, named), values)) for term in terms)
         return [term for term in dict.fromkeys(found) if term is not t.TRUE and term is not t.FALSE]
 
-    blocks = [fact for fact in facts if not launch_only(fact)]
+    conditions = [t.substitute(condition, numbered) for condition in conditions]
+    blocks = [t.substitute(fact, numbered) for fact in facts if not launch_only(fact)]
     if not sized and obligation.second is None:
         yield of_contract(needed_sizes(conditions))
     yield of_contract(t.not_(t.and_(*case)) for case in eliminations([*conditions, *blocks], can_be_said))
@@ -78,7 +81,7 @@ def offers(
     yield of_contract(t.or_(t.eq(a, t.ONE), t.eq(b, t.ONE)) for a, b in combinations(GRID, 2))
     sizes = _sizes(conditions, values)
     factors = sorted({tile for tile in tiles if tile > 1} | constants(conditions))
-    rows = _rows(contract, mentioned(conditions))
+    rows = _rows(contract, mentioned(t.substitute(condition, named) for condition in conditions))
     yield of_contract([*stepping(conditions), *bounds(sizes, conditions), *_orders(sizes), *rows])
     if not contract.grid_given:
         yield of_contract(_grids(sizes, factors))
@@ -86,8 +89,26 @@ def offers(
     yield of_contract([t.eq(GRID[0], t.ONE)])
 
 
+def _short(term: Term) -> Term:
+    """``13 <= s`` for ``16 <= s + 3``, where values made one side a number."""
+    numbers = [side.value for side in term.args if side.kind is TermKind.CONST] if term.kind is TermKind.LE else []
+    if not numbers or abs(numbers[0]) >= LARGEST_RANGE:
+        return term  # the bound of an integer type stands alone
+    return at_most_zero(tightened(t.sub(*term.args)))
+
+
+def _numbered(contract: Contract) -> dict[Term, Term]:
+    """The variables of the contract under names that count them: what is offered, and in what order, must not hang on
+    how a person calls a parameter."""
+    return {
+        leaf: t.var(f"p{number:03}", Scope.LAUNCH, leaf.low, leaf.high)
+        for number, leaf in enumerate(contract.variables)
+        if leaf.kind is TermKind.VAR and leaf.sort is Sort.INT
+    }
+
+
 def _sizes(conditions: Sequence[Term], values: Mapping[Term, Term]) -> list[Term]:
-    """The sizes, strides and scalars in a question, in the order of their names; none if they are too many."""
+    """The sizes, strides and scalars in a question, in the order of the contract; none if they are too many."""
     leaves = {
         leaf
         for condition in conditions
@@ -138,7 +159,7 @@ def needed_sizes(conditions: Sequence[Term]) -> Iterator[Term]:
     """``end <= limit`` for each ``limit < end(block, lane, iteration)`` of the question, at the largest end that masks
     and ranges allow; then for whole tiles, whatever masks say."""
     compared = {part for condition in conditions for part in t.postorder(condition) if part.kind is TermKind.LT}
-    masks = _masks(conditions)
+    masks = _masks(t.flat_conjuncts(*conditions))
     for part in sorted(compared, key=t.render):
         limit, end = map(_plain, part.args)
         if can_be_said(limit) and not can_be_said(end):
@@ -148,10 +169,42 @@ def needed_sizes(conditions: Sequence[Term]) -> Iterator[Term]:
                     yield at_most_zero(tightened(t.sub(_shorter(most), limit)))
 
 
-def _masks(conditions: Sequence[Term]) -> list[tuple[Term, Term]]:
+def spacings(conditions: Sequence[Term]) -> Iterator[Term]:
+    """What is stepped over at once has room for the rest: ``n <= s`` for ``s * row + column`` with ``column < n``, and
+    ``4 * grid.y <= s`` for ``s * bid.x + 4 * bid.y + lane`` with four lanes."""
+    sums = {part for condition in conditions for part in t.postorder(condition) if part.kind is TermKind.SUM}
+    ordered = sorted(sums, key=t.render)
+    masks = _masks(part for condition in conditions for part in t.postorder(condition))
+    for known in (masks, ()):
+        for part in ordered:
+            summands = t.linear_parts(part)[1]
+            for factor, step in summands:
+                room = _stepped_over(factor, step)
+                if room is not None:
+                    others = [each for each in summands if each[1] is not step]
+                    yield from _room_for(others, room, known)
+
+
+def _stepped_over(factor: int, step: Term) -> Term | None:
+    """``s`` for ``s * row``, where a launch knows the one and not the other."""
+    factors = step.args if step.kind is TermKind.PRODUCT else ()
+    known = [each for each in factors if launch_only(each)]
+    return t.scale(factor, t.product(known)) if factor > 0 and 0 < len(known) < len(factors) else None
+
+
+def _room_for(others: Sequence[tuple[int, Term]], room: Term, masks: Sequence[tuple[Term, Term]]) -> Iterator[Term]:
+    """There is room for all of the other summands, and for each of them; with ``masks``, where these say how many."""
+    for some in (*([each] for each in others if len(others) > 1), others):
+        end = t.from_linear(0, {summand: factor for factor, summand in some})
+        most = _largest(end, masks)
+        if some and most is not None and not (masks and most is _largest(end, ())):
+            yield at_most_zero(tightened(t.sub(t.add(most, t.ONE), room)))
+
+
+def _masks(parts: Iterable[Term]) -> list[tuple[Term, Term]]:
     """``position < bound`` for bounds that a launch knows, the positions of most parts first."""
     found = []
-    for part in t.flat_conjuncts(*conditions):
+    for part in dict.fromkeys(parts):
         position, bound = map(_plain, part.args) if part.kind is TermKind.LT else (t.ZERO, t.ZERO)
         if can_be_said(bound) and not can_be_said(position):
             found.append((position, bound))
@@ -227,6 +280,8 @@ def _last(summand: Term, masked: Mapping[Term, Term]) -> Term | None:
         most = most_of(part)
         return None if most is None else t.const(most)
 
+    if summand.high is not None and summand.high < LARGEST_RANGE and not launch_only(summand):
+        return t.const(summand.high)
     product = [masked.get(factor, factor) for factor in summand.args] if summand.kind is TermKind.PRODUCT else [summand]
     last = t.substitute(t.transform(t.product(product), largest), LAST_BLOCK)
     return last if can_be_said(last) else None

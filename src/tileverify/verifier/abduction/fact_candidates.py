@@ -13,22 +13,25 @@ from itertools import permutations
 from typing import Final
 
 from ...contract import terms as t
+from ...contract.as_terms import build_contract
+from ...contract.contract import array_layout
 from ...contract.data_facts import print_data_fact
-from ...contract.expressions import Undefined, constant_value, evaluate, numbers_of, scalars_of
+from ...contract.expressions import Undefined, constant_value, evaluate, numbers_of, scalars_of, without_number
 from ...contract.facts.form import Subject
 from ...contract.facts.kinds import by_subject, joining, subject_of
+from ...contract.facts.observations import COLUMNS
 from ...contract.facts.steered import OFFERED, AccessUse, Group
 from ...contract.launch import Apply, ArrayArgument, DataFact, Expression, LaunchSpec, ListArgument, Name, Number
 from ...contract.terms import Function, Scope, Sort, Term, TermKind
 from ...contract.terms.rendering import unsigned_reading
 from ...frontend.symbolic.summary import AccessSummary, OriginKind, PointerFootprint, Site, ViewFootprint
 from ..obligations.fact_use import loaded_values
-from ..obligations.layout import decompose
+from ..obligations.layout import coordinates_of, decompose
 
 MOST_STARTS: Final = 8
 """Numbers of whole tiles that every value may exceed."""
 
-_ONE, _ZERO = Number(1), Number(0)
+_ZERO = Number(0)
 
 
 def candidates(summary: AccessSummary, launch: LaunchSpec) -> list[list[DataFact]]:
@@ -68,10 +71,13 @@ class _Use:
     ``sizes``: how many places there are where a value is a coordinate, ``ends`` with that the ends of natural ranges;
     ``others``: ends that might do; ``places``: indices that it is loaded at; ``tiles``: sizes of the tiles accessed;
     ``excused``: numbers that its values are compared with; ``inner``: arrays whose values are part of those indices;
-    ``factors``: what other parts are multiplied by; ``indexes``: its own values are part of another array's.
+    ``factors``: what other parts are multiplied by; ``indexes``: its own values are part of another array's;
+    ``columns``: of a table with few, the ends that the values of each go to; ``divisors``: what parts are divided by.
     """
 
     rank: int
+    columns: Sequence[dict[Expression, None]] = ()
+    divisors: set[int] = field(default_factory=set)
     sizes: dict[Expression, None] = field(default_factory=dict)
     ends: dict[Expression, None] = field(default_factory=dict)
     others: dict[Expression, None] = field(default_factory=dict)
@@ -82,9 +88,25 @@ class _Use:
     factors: set[int] = field(default_factory=set)
     indexes: bool = False
 
-    def goes_to(self, end: Expression) -> None:
-        """Values, or counters up to them, reach up to ``end``."""
-        self.ends |= dict.fromkeys([Apply("+", (end, _ONE)), end])
+    def goes_to(self, end: Expression, leaf: Term | None = None) -> None:
+        """Values, or counters up to them, reach up to ``end``; ``leaf``: one of these values."""
+        ends = dict.fromkeys([_plus(end, 1), end])
+        self.ends |= ends
+        column = None if leaf is None else self._column(leaf.args)
+        for number, own in enumerate(self.columns):
+            if column in (number, None):
+                own |= ends
+
+    @property
+    def _is_of_records(self) -> bool:
+        """Each load says which column it takes: the columns hold different things."""
+        return all(self._column(place) is not None for place in self.places)
+
+    def _column(self, place: Sequence[Term]) -> int | None:
+        """Of an element of a table, counted by rows and columns or in row-major order."""
+        count = t.const(max(len(self.columns), 1))
+        column = place[-1] if len(place) == self.rank else t.floormod(place[-1], count)
+        return column.value if column.kind is TermKind.CONST else None
 
     def steered(self, name: str, starts: Sequence[int], numbers: Mapping[str, int]) -> AccessUse:
         """What facts of array ``name`` are read off, with the launch's ``numbers`` for its names."""
@@ -101,42 +123,52 @@ class _Use:
             fixed=sum(all(i.kind is TermKind.CONST for i in place) for place in self.places),
             factors=sorted(self.factors),
             indexes=self.indexes,
+            columns=[_sorted(each, numbers) for each in self.columns] if self._is_of_records else [],
+            divisors=sorted(self.divisors),
         )
 
 
 def _uses(summary: AccessSummary, launch: LaunchSpec) -> dict[str, _Use]:
     arrays = {array.name: array for array in launch.arrays()}
     in_lists = {listed.name: _any_array(listed) for listed in launch.lists()}
+    values = build_contract(launch).values
     found: dict[str, _Use] = {}
     for site in summary.sites:
         terms = _with_loops(_terms(site), summary)
-        axes = list(_axes(site, in_lists if site.origin.kind is OriginKind.LIST_ELEMENT else arrays))
-        direct = {name for axis in axes for name, _ in _summands(axis.index)}
+        axes = list(_axes(site, in_lists if site.origin.kind is OriginKind.LIST_ELEMENT else arrays, values))
+        direct = {leaf.function.array for axis in axes for leaf, _ in _summands(axis.index)}
         for name, leaves in loaded_values(terms).items():
             if name not in arrays:
                 continue
-            use = found.setdefault(name, _Use(len(arrays[name].shape)))
+            use = found.setdefault(name, _Use(len(arrays[name].shape), [{} for _ in range(_columns(arrays[name]))]))
             use.places |= {leaf.args for leaf in leaves}
             use.tiles |= {size for size in getattr(site.footprint, "tile", ()) if size > 1}
             use.tiles |= {lane.size for lane in site.lanes if lane.size > 1}
             use.excused |= dict.fromkeys(_compared(leaves, terms))
+            use.divisors |= set(_divisors(terms))
             for axis in axes:
-                _note(use, name, axis, counted=name not in direct)
+                _note(use, name, axis, site.guard, counted=name not in direct)
             use.others |= dict.fromkeys(Name(s.name) for s in scalars_of(launch) if _mentions(terms, s.name))
     for name, use in found.items():
         # A value that is the index of another array's element: table[page[i]].
         for other, another in found.items():
             for place in another.places if other != name else ():
                 for d, index in enumerate(place):
-                    for inner, count in _summands(index):
-                        if inner == name:
-                            use.goes_to(_times(_size(arrays[other], d), count))
+                    for leaf, count in _summands(index):
+                        if leaf.function.array == name:
+                            use.goes_to(_times(_behind(_size(arrays[other], d), index), count), leaf)
                             rows = {c for c, _ in t.linear_parts(_plain(index))[1] if c > 1}
                             use.indexes = True
                             another.inner.add(name)
                             another.factors |= rows
                             use.ends |= dict.fromkeys(map(Number, sorted(rows)))
     return found
+
+
+def _columns(array: ArrayArgument) -> int:
+    """How many columns a table with few has."""
+    count = constant_value(array.shape[-1]) if len(array.shape) == 2 else None
+    return count if count is not None and 1 < count <= COLUMNS else 0
 
 
 def _any_array(listed: ListArgument) -> ArrayArgument:
@@ -153,7 +185,7 @@ class _Axis:
     size: Expression
 
 
-def _axes(site: Site, arrays: Mapping[str, ArrayArgument]) -> Iterator[_Axis]:
+def _axes(site: Site, arrays: Mapping[str, ArrayArgument], values: Mapping[Term, Term]) -> Iterator[_Axis]:
     array = arrays.get(site.origin.name)
     if site.origin.kind not in (OriginKind.PARAMETER, OriginKind.LIST_ELEMENT) or array is None:
         return
@@ -165,7 +197,11 @@ def _axes(site: Site, arrays: Mapping[str, ArrayArgument]) -> Iterator[_Axis]:
         starts = decompose(_plain(footprint.base), footprint.origin, footprint.element_bytes) or ()
         yield from (_Axis(start, _size(array, d)) for d, start in enumerate(starts))
     else:
-        coordinates = decompose(_plain(footprint.offset), footprint.origin, footprint.element_bytes) or ()
+        origin = footprint.origin
+        if not origin.shape:  # a plain pointer: as the launch describes what it points to
+            shape, strides = (tuple(t.substitute(part, values) for part in parts) for parts in array_layout(array))
+            origin = replace(origin, shape=shape, strides=strides)
+        coordinates = coordinates_of(_plain(footprint.offset), origin, footprint.element_bytes) or ()
         yield from (_Axis(index, _size(array, d)) for d, index in enumerate(coordinates))
 
 
@@ -180,20 +216,46 @@ def _size(array: ArrayArgument, d: int) -> Expression:
     return size if constant_value(size) is None else Name(f"{array.name}.shape[{d}]")
 
 
-def _note(use: _Use, name: str, axis: _Axis, *, counted: bool) -> None:
-    """What the axis says of the values of array ``name``, which may be ``counted`` up to instead."""
-    for inner, count in _summands(axis.index):
-        if inner == name:
+def _behind(size: Expression, index: Term) -> Expression:
+    """How many places there are for the rest of an index with a number in it: offsets[k + 1] has one place less."""
+    return _plus(size, -max(t.linear_parts(_plain(index))[0], 0))
+
+
+def _plus(size: Expression, more: int) -> Expression:
+    """``size + more``, with one number as people write it."""
+    size, known = without_number(size)
+    more += known
+    return Apply("+" if more > 0 else "-", (size, Number(abs(more)))) if more else size
+
+
+def _note(use: _Use, name: str, axis: _Axis, guard: Term, *, counted: bool) -> None:
+    """What the axis says of the values of array ``name``, which may be ``counted`` up to instead, by the guard."""
+    for leaf, count in _summands(axis.index):
+        if leaf.function.array == name:
             use.sizes[_times(axis.size, count)] = None
             use.tiles |= {count.numerator} - {1}
-            use.goes_to(_times(axis.size, count))
-    if counted and any(leaf.symbol.scope is Scope.ITERATION for leaf in axis.index.free if leaf.kind is TermKind.VAR):
+            use.goes_to(_times(axis.size, count), leaf)
+    counters = [leaf for leaf in axis.index.free if leaf.kind is TermKind.VAR and leaf.symbol.scope is Scope.ITERATION]
+    if counted and counters:
+        for end in (end for counter in counters for end in _ends_of(counter, guard)):
+            for leaf, count in _summands(end):
+                if leaf.function.array == name:
+                    use.goes_to(_times(axis.size, count), leaf)
         use.goes_to(axis.size)
-    use.others |= dict.fromkeys([Apply("+", (axis.size, _ONE)), axis.size])
+    use.others |= dict.fromkeys([_plus(axis.size, 1), axis.size])
 
 
-def _summands(index: Term) -> Iterator[tuple[str, Fraction]]:
-    """The arrays whose values an index is made of, each with how many of its values make one place."""
+def _ends_of(counter: Term, guard: Term) -> Iterator[Term]:
+    """What the guard says that the counter of a loop stays below."""
+    for part in t.postorder(guard):
+        if part.kind in (TermKind.LE, TermKind.LT):
+            rest = t.sub(part.args[1], part.args[0])
+            if (-1, counter) in t.linear_parts(rest)[1]:
+                yield t.add(rest, counter)
+
+
+def _summands(index: Term) -> Iterator[tuple[Term, Fraction]]:
+    """The values of arrays that an index is made of, each with how many of its kind make one place."""
     left = [(index, Fraction(1))]
     while left:
         term, count = left.pop()
@@ -207,7 +269,7 @@ def _summands(index: Term) -> Iterator[tuple[str, Fraction]]:
             case TermKind.DIV | TermKind.TDIV if term.args[1].kind is TermKind.CONST and term.args[1].value > 0:
                 left.append((term.args[0], count * term.args[1].value))
             case TermKind.APPLY if term.function.array is not None:
-                yield term.function.array, count
+                yield term, count
 
 
 def _times(size: Expression, count: Fraction) -> Expression:
@@ -249,6 +311,14 @@ def _with_loops(terms: Sequence[Term], summary: AccessSummary) -> list[Term]:
 
 def _mentions(terms: Iterable[Term], name: str) -> bool:
     return any(leaf.kind is TermKind.VAR and leaf.symbol.name == name for term in terms for leaf in term.free)
+
+
+def _divisors(terms: Iterable[Term]) -> Iterator[int]:
+    """Numbers above 1."""
+    for term in terms:
+        for part in t.postorder(term):
+            if part.kind in (TermKind.DIV, TermKind.TDIV) and part.args[1].kind is TermKind.CONST:
+                yield from (number for number in (part.args[1].value,) if number > 1)
 
 
 def _compared(leaves: Sequence[Term], terms: Iterable[Term]) -> Iterator[Expression]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Final, TypeAlias
 
 from ...contract.as_terms import build_contract
 from ...contract.contract import Contract
+from ...contract.data_facts import print_data_fact
 from ...contract.facts.form import DISTINCT, Subject
 from ...contract.facts.kinds import subject_of
 from ...contract.facts.statements import DataTerm
-from ...contract.facts.weaker import strongest
+from ...contract.facts.weaker import is_within, strongest
 from ...contract.launch import DataFact, LaunchSpec
 from ...contract.terms import Term
 from ..attempt import Closed, Open
@@ -81,13 +83,13 @@ class FactChoice:
         every = [fact for group in groups for fact in group]
         (terms,) = with_terms([every], self.prover.launch)
         self._terms = dict(zip(every, terms, strict=True))
-        natural = list({(fact.kind, *fact.arrays): fact for fact in reversed(every)}.values())[::-1]
+        natural = list({_spoken_of(fact): fact for fact in reversed(every)}.values())[::-1]
         ordered = {fact.array for fact in every if subject_of(fact) is Subject.ORDER}
         # Nondecreasing arrays are offsets: a bound on their sum means nothing.
         plain = [
             fact
             for fact in natural
-            if subject_of(fact) not in (*DISTINCT, Subject.STEPS)
+            if subject_of(fact) not in (*DISTINCT, Subject.LINES, Subject.STEPS)
             and not (subject_of(fact) is Subject.SUM and fact.array in ordered)
         ]
 
@@ -171,6 +173,11 @@ class FactChoice:
         return True
 
 
+def _spoken_of(fact: DataFact) -> tuple[object, ...]:
+    """Facts that agree in it say the same with other numbers."""
+    return fact.kind, *fact.arrays, fact.amount if subject_of(fact) is Subject.COLUMN else None
+
+
 def _growing(first: int, last: int) -> Iterator[int]:
     """``first``, then `MORE_FACTS` times as many each time, and ``last`` at the end."""
     while 0 < first < last:
@@ -220,14 +227,26 @@ class FactTrial:
     def run(self, wanted: Collection[Key]) -> tuple[DataFact, ...]:
         """Try to close the ``wanted`` obligations; return all facts that the closed ones need.
 
-        Facts that only keep machine integers from wrapping come last.
+        Facts that only keep machine integers from wrapping come last.  A fact that another one implies is left out.
         """
         self.prover.prepare_like(self.look, replace(self.prover.use, choose=None))
         left = self._close(set(wanted))
         if left and self.prover.attempt.offered:
             self.prover.prepare_again({offset for _, places in left for offset in places})
             self._close(left)
-        return tuple(dict.fromkeys(fact for facts in self.needed.values() for fact in facts))
+        return self._strongest(chain(*self.needed.values()))
+
+    def _strongest(self, facts: Iterable[DataFact]) -> tuple[DataFact, ...]:
+        (terms,) = with_terms([list(dict.fromkeys(facts))], self.prover.launch)
+        return tuple(map(self._without_bounds, strongest(terms)))
+
+    def _without_bounds(self, data: DataTerm) -> DataFact:
+        """The fact without the bounds that it speaks within, if the contract says that all values lie there."""
+        fact, known = data.fact, self.prover.contract.data
+        if subject_of(data) not in DISTINCT or not any(is_within(each, data) for each in known):
+            return fact
+        plain = replace(fact, low=None, high=None)
+        return replace(plain, text=print_data_fact(plain))
 
     def _close(self, wanted: Collection[Key]) -> set[Key]:
         """The obligations among ``wanted`` that stay open."""
@@ -262,7 +281,7 @@ class FactTrial:
         if few is None or (few and not Nonvacuity(self.prover).is_reached(obligation)):
             use.forget_all_but(before)
             return False
-        self.needed[key] = tuple(dict.fromkeys((*self.needed.get(key, ()), *(data.fact for data in few))))
+        self.needed[key] = self._strongest((*self.needed.get(key, ()), *(data.fact for data in few)))
         return True
 
     def _closing(self, conditions: Sequence[Term], obligation: Obligation) -> Callable[[Sequence[Term]], bool]:

@@ -52,6 +52,7 @@ from .clauses import (
 )
 from .generalising import Level, Miner, holds, levels, weaker
 from .mining import fitting_bounds
+from .near_launches import NearLaunches
 from .nonvacuity import Demand, Nonvacuity, two_blocks
 
 
@@ -59,6 +60,8 @@ from .nonvacuity import Demand, Nonvacuity, two_blocks
 class GeneralisedProof:
     prover: Prover
     _is_last: bool = field(default=False, init=False)  # of the present obligation
+    _near: NearLaunches | None = field(default=None, init=False)  # where sizes are free
+    _first: Obligation | None = field(default=None, init=False)  # that needs the solver
 
     def __post_init__(self) -> None:
         self.nonvacuity = Nonvacuity(self.prover)
@@ -90,6 +93,7 @@ class GeneralisedProof:
             self.prover.prepare(preparer)
         if patience.is_over():
             return None
+        self._near = NearLaunches(self.prover, level.own) if level.holds_for == "any" else None
         miner = Miner(level, self.prover.lane_counts())
         obligations = list(self.prover.kernel.obligations())
         for number, obligation in enumerate(obligations, 1):
@@ -106,12 +110,36 @@ class GeneralisedProof:
         return outcome_of(self.prover, Verdict.PROVED)
 
     def _proved(self, obligation: Obligation, miner: Miner) -> bool:
+        if self._is_soon_hopeless(obligation, miner):
+            return False
         answer = self.prover.prove(obligation, FIRST_LIMITS)
         if isinstance(answer, Closed) or self._close(answer, miner):
             return True
         if self.prover.attempt.holds_for == "any" or self._in_vain():
             return False
         return isinstance(self.prover.prove(obligation, LAST_LIMITS), Closed)
+
+    def _is_soon_hopeless(self, obligation: Obligation, miner: Miner) -> bool:
+        """`_is_hopeless` for the first obligation that needs the solver, before the solver reads the whole contract:
+        of contracts that fail, most fail there."""
+        if self._near is None or self._first is not None or obligation.blocked is not None:
+            return False
+        opened = self.prover.unsolved(obligation)
+        if isinstance(opened, Closed) or self.prover.solver.plainly_refuted(opened.conditions):
+            return False
+        self._first = obligation
+        return self._is_hopeless(opened, self._offered(opened, miner))
+
+    def _is_hopeless(self, opened: Open, offered: Sequence[Sequence[Term]]) -> bool:
+        """Whether no choice of the offered clauses closes the obligation."""
+        return self._near is not None and self._near.refute(opened.conditions, [*chain(*offered)])
+
+    def _offered(self, opened: Open, miner: Miner) -> list[list[Term]]:
+        """Groups of clauses that may close the obligation, and that the level's own launch satisfies."""
+        own = [clause.condition for clause in launch_clause(opened.obligation, opened.conditions, self.prover.use)]
+        own += [clause.condition for clause in index_space_clauses(opened.obligation)]
+        groups = chain([own], miner.groups(opened.conditions))
+        return [[term for term in group if holds(term, miner.level.own)] for group in groups]
 
     def _exhausted(self) -> bool:
         total = WIDEST_TOTAL if self.prover.attempt.holds_for == "any" else SEARCH_TOTAL
@@ -144,8 +172,9 @@ class GeneralisedProof:
         """Find clauses under which the obligation holds and that the level's own launch satisfies; adopt them."""
         if opened.obligation.blocked is not None or self.prover.options.deny_requires:
             return False
-        own = [clause.condition for clause in launch_clause(opened.obligation, opened.conditions, self.prover.use)]
-        own += [clause.condition for clause in index_space_clauses(opened.obligation)]
+        offered = self._offered(opened, miner)
+        if opened.obligation is not self._first and self._is_hopeless(opened, offered):
+            return False
         wanted: list[Demand] | None = None
 
         def leaves_work(chosen: Sequence[Term]) -> bool:
@@ -168,9 +197,8 @@ class GeneralisedProof:
                 return closes_it
 
             chosen = abduce(
-                chain([own], miner.groups(opened.conditions)),
+                offered,
                 tried,
-                admitted=lambda offered, group: [term for term in group if holds(term, miner.level.own)],
                 accepted=leaves_work,
                 stop=lambda: self._exhausted() or is_hopeless(),
                 weaker=lambda clause: weaker(clause, miner.tiles),

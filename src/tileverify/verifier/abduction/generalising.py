@@ -236,8 +236,12 @@ def _contiguous(numbers: Mapping[Term, int]) -> Iterator[Term]:
             yield t.eq(stride, t.mul(size, inner))
 
 
-def _parsed(name: str) -> tuple[str, str, int]:
+def array_part(variable: Term) -> tuple[str, str, int]:
     """``x.strides[1]`` as its parts; a scalar has none."""
+    return _parsed(variable.symbol.name)
+
+
+def _parsed(name: str) -> tuple[str, str, int]:
     array, dot, rest = name.rpartition(".")
     part, bracket, dim = rest.partition("[")
     return (array, part, int(dim[:-1])) if dot and bracket else (name, "", 0)

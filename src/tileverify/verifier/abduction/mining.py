@@ -5,14 +5,13 @@ Candidates only: whoever adopts one has it proved that the question is closed by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise, product
 from math import gcd
 
 from ...contract import terms as t
 from ...contract.terms import Scope, Sort, Term, TermKind
 from ...contract.variables import BID, GRID
-from ..obligations.footprint_overlap import PRIME, CopyLevel, PrimedCopy
 from .clauses import LAST_BLOCK, launch_only
 
 MOST_ITERATIONS = 1 << 20
@@ -65,34 +64,17 @@ def fitting_bounds(wrap: Term) -> Iterator[list[Term]]:
 
 
 def ratios(conditions: Sequence[Term]) -> Iterator[Term]:
-    """Blocks side by side in one dimension: in ``16 * bid.x + 1024 * bid.y`` there is room for 64 along x, and in
-    ``bid.x + 8 * lane`` for 8."""
+    """Blocks side by side in one dimension: in ``16 * bid.x + 1024 * bid.y`` there is room for 64 along x, in
+    ``bid.x + 8 * lane`` for 8, and in ``bid.x % 8`` for 8."""
+    for part in {part for condition in conditions for part in t.postorder(condition) if part.kind is TermKind.MOD}:
+        bid, places = part.args
+        if bid in BID and places.kind is TermKind.CONST:
+            yield t.le(GRID[BID.index(bid)], places)
     for part in {part for condition in conditions for part in t.postorder(condition) if part.kind is TermKind.SUM}:
         steps = sorted(((factor, summand) for factor, summand in t.linear_parts(part)[1]), key=lambda step: step[0])
         for (small, bid), (large, _) in pairwise(steps):
             if bid in BID and 0 < small < large:
                 yield t.le(GRID[BID.index(bid)], t.const(large // small))
-
-
-def spacings(conditions: Sequence[Term]) -> Iterator[Term]:
-    """What is stepped over at once has room for the rest: ``n <= s`` for ``s * bid.x + lane`` with ``lane < n``, and
-    ``4 * (grid.y - 1) + 4 <= s`` for ``s * bid.x + 4 * bid.y + lane`` with four lanes."""
-    parts = {part for condition in conditions for part in t.postorder(condition)}
-    below = [
-        part.args for part in sorted(parts, key=t.render) if part.kind is TermKind.LT and launch_only(part.args[1])
-    ]
-    last = {position: t.sub(limit, t.ONE) for position, limit in below}
-    for part in sorted((part for part in parts if part.kind is TermKind.SUM), key=t.render):
-        summands = t.linear_parts(part)[1]
-        for factor, step in summands:
-            known = [each for each in step.args if launch_only(each)] if step.kind is TermKind.PRODUCT else []
-            if not known or len(known) == len(step.args) or factor < 0:
-                continue
-            room = t.scale(factor, t.product(known))
-            others = [each for each in summands if each[1] is not step]
-            for known_ends in ({**_LAST_BLOCKS, **last}, {**last, **_LAST_BLOCKS}):
-                ends = (_end([each], known_ends) for each in others)
-                yield from (t.le(end, room) for end in (*ends, _end(others, known_ends)) if end is not None)
 
 
 def stepping(conditions: Sequence[Term]) -> Iterator[Term]:
@@ -102,22 +84,6 @@ def stepping(conditions: Sequence[Term]) -> Iterator[Term]:
         known = [factor for factor in part.args if launch_only(factor)]
         if known and len(known) < len(part.args):
             yield t.le(t.ONE, t.product(known))
-
-
-def _end(summands: Iterable[tuple[int, Term]], last: Mapping[Term, Term]) -> Term | None:
-    """One more than the largest sum of these, over all blocks and lanes, where each has a known largest value."""
-    end = t.ONE
-    for factor, part in summands:
-        most = last.get(part)
-        if most is None and part.high is not None:
-            most = t.const(part.high)
-        if most is None or factor < 0:
-            return None
-        end = t.add(end, t.scale(factor, most))
-    return end
-
-
-_LAST_BLOCKS = LAST_BLOCK | {PrimedCopy(CopyLevel.BLOCK, PRIME)(bid): last for bid, last in LAST_BLOCK.items()}
 
 
 def counting(conditions: Sequence[Term]) -> Iterator[Term]:

@@ -59,16 +59,54 @@ class Narrowing:
 
         Sound because each obligation is proved again under the adopted clauses.
         """
+        if self.freely:
+            self.prover.note_found()  # what the search for limits spent is no sign that clauses are sought in vain
+        alone = [opened for opened in left if opened.obligation.second is None]
+        still = self._narrowed_all(alone)
+        still += self._narrowed_all(self._read_again([opened for opened in left if opened.obligation.second]))
+        # A later clause may close an earlier obligation.
+        again = [self._reopened(opened, self.prover.clauses[known:]) for opened, known in still]
+        self.prover.drop_implied({}, last=list(ignored_axes(frozenset())))
+        return [reopened for reopened in again if reopened is not None]
+
+    def _narrowed_all(self, left: Iterable[Open]) -> list[tuple[Open, int]]:
+        """What stays open, with the number of clauses by then."""
         still: list[tuple[Open, int]] = []
         for opened in left:
             with self.prover.effort.about(opened.obligation):
                 narrowed = self._narrowed(opened)
             if not narrowed:
                 still.append((opened, len(self.prover.clauses)))
-        # A later clause may close an earlier obligation.
-        again = [self._reopened(opened, self.prover.clauses[known:]) for opened, known in still]
-        self.prover.drop_implied({}, last=list(ignored_axes(frozenset())))
-        return [reopened for reopened in again if reopened is not None]
+        return still
+
+    def _read_again(self, left: list[Open]) -> list[Open]:
+        """What is open of pairs of accesses, read under the clauses so far: where an access lies in its array, its
+        integers fit."""
+        kernel, clauses = self.prover.kernel, self.prover.clauses
+        places = {_place(opened.obligation) for opened in left}
+        asked = {offset for place in places for offset in place}
+        doubtful = {
+            item.offset
+            for item, terms in (kernel.doubts() if places and clauses else ())
+            if item.offset in asked and related(clauses, terms, self.prover.facts)
+        }
+        if not doubtful:
+            return left
+        self.prover.prepare_again(doubtful)
+        return list(self._as_read(left, places))
+
+    def _as_read(self, left: Sequence[Open], places: set[tuple[int, ...]]) -> Iterator[Open]:
+        """What stays open of ``left`` as the kernel is read now; a question that is not asked again stays as it was."""
+        kernel, answered = self.prover.kernel, set[tuple[object, ...]]()
+        wanted = {_question(opened.obligation) for opened in left if opened.obligation.blocked is None}
+        for obligation in every_obligation(kernel.sites, (), self.prover.contract, places):
+            question = _question(obligation)
+            if question in wanted:
+                answered.add(question)
+                answer = self.prover.prove(kernel.protocols.explained(obligation))
+                if isinstance(answer, Open):
+                    yield answer
+        yield from (opened for opened in left if _question(opened.obligation) not in answered)
 
     def ignoring_axes(self, left: list[Open]) -> list[Open]:
         """Give axes that the kernel does not read one block, and return the obligations that stay open.
@@ -330,6 +368,11 @@ class WithinLimits:
 
 def _has_wrap(conditions: Iterable[Term]) -> bool:
     return any(part.kind is TermKind.WRAP for condition in conditions for part in postorder(condition))
+
+
+def _question(obligation: Obligation) -> tuple[object, ...]:
+    """What an obligation asks, and of which accesses, however these are read."""
+    return obligation.code, obligation.level, obligation.detail, _place(obligation)
 
 
 def _place(obligation: Obligation) -> tuple[int, ...]:

@@ -293,7 +293,20 @@ class Nonvacuity:
 
     def leaves_launches(self, chosen: Sequence[Term]) -> bool:
         """Whether a small launch satisfies these clauses, with several blocks if the contract allows several."""
-        return self.possible([*chosen, *self.two_blocks(), *self.prover.parts.small])
+        return self._in_a_small_launch([*chosen, *self.two_blocks()]) is Answer.SATISFIABLE
+
+    def _in_a_small_launch(self, conditions: Sequence[Term]) -> Answer:
+        """Numbers of elements that nobody stated are small only where that suffices: it makes answers come sooner."""
+        parts = self.prover.parts
+        answer = self._asked([*conditions, *parts.small])
+        if answer is not Answer.SATISFIABLE and parts.small_axes != parts.small:
+            answer = self._asked([*conditions, *parts.small_axes])
+        if answer is Answer.UNKNOWN:
+            numbers = parts.two_tiles
+            stated = (t.eq(*each) for each in numbers.items())
+            found = self._asked([*(t.substitute(each, numbers) for each in conditions), *stated])
+            answer = found if found is Answer.SATISFIABLE else answer
+        return answer
 
     def leaves_all_at_once(self, obligation: Obligation, chosen: Sequence[Term]) -> bool:
         """Whether in one small launch with these clauses two blocks write along every axis that the kernel reads.
@@ -306,14 +319,15 @@ class Nonvacuity:
             axes_of_work(self.prover.summary.read_axes),
             self.prover.contract,
         )
-        small = (*self.prover.parts.small, *self._filled)
         if demand is None:
-            return self.possible([*chosen, *small])
+            return self._in_a_small_launch([*chosen, *self._filled]) is Answer.SATISFIABLE
         (demand,) = self._informed(obligation, [demand])
-        answer = self._asked([*demand.first.conditions, *chosen, *small])
+        answer = self._in_a_small_launch([*demand.first.conditions, *chosen, *self._filled])
         if answer is Answer.UNKNOWN and all(map(is_address, frozenset().union(*(term.free for term in chosen)))):
             return True  # addresses of arrays keep no block from its work
-        return answer is Answer.SATISFIABLE or self._asked((*_done(demand.first), *small)) is Answer.UNSATISFIABLE
+        if answer is Answer.SATISFIABLE:
+            return True
+        return self._in_a_small_launch([*_done(demand.first), *self._filled]) is Answer.UNSATISFIABLE
 
     @cached_property
     def _filled(self) -> tuple[Term, ...]:
@@ -354,7 +368,11 @@ class Nonvacuity:
         return self.prover.solver.decide(work).answer is Answer.SATISFIABLE
 
     def possible(self, conditions: Sequence[Term]) -> bool:
-        return self._asked(conditions) is Answer.SATISFIABLE
+        """Whether some launch satisfies the conditions; products are tried with small numbers if that does not show."""
+        answer = self._asked(conditions)
+        if answer is Answer.UNKNOWN:
+            answer = self._in_a_small_launch(conditions)
+        return answer is Answer.SATISFIABLE
 
     def _asked(self, conditions: Sequence[Term]) -> Answer:
         """Ask about real launches only: some satisfy the clauses and have no contents that satisfy the data facts."""

@@ -70,23 +70,15 @@ class Differences:
 
     def refute(self, conditions: Iterable[Term]) -> bool:
         """Whether the conditions contradict the facts, or each other; False means "not seen"."""
-        plain: list[_Edge] = []
+        parts = t.conjuncts(*conditions)
+        plain = [edge for part in parts for edge in self._edges_of(part)]
         choices: list[list[list[_Edge]]] = []
-        for condition in conditions:
-            for part in condition.args if condition.kind is TermKind.AND else (condition,):
-                if part.kind is TermKind.OR:
-                    choices.append([self._edges_of(alternative) for alternative in part.args])
-                else:
-                    plain += self._edges_of(part)
         cases = 1
-        for alternatives in choices:
-            cases *= len(alternatives)
-        if cases > MOST_CASES:
-            choices, cases = [], 1
-        return all(
-            self._contradict([*plain, *(edge for alternative in case for edge in alternative)])
-            for case in product(*choices)
-        )
+        for ways in filter(None, map(_alternatives, sorted(parts, key=lambda part: part.kind is not TermKind.OR))):
+            if cases * len(ways) <= MOST_CASES:
+                cases *= len(ways)
+                choices.append([self._edges_of(way) for way in ways])
+        return all(self._contradict([*plain, *(edge for way in case for edge in way)]) for case in product(*choices))
 
     def _contradict(self, asked: list[_Edge]) -> bool:
         edges = self._with_facts(asked)
@@ -111,6 +103,32 @@ class Differences:
                         found.update(dict.fromkeys(fresh))
                         queue += fresh
         return list(found)
+
+
+def _alternatives(condition: Term) -> tuple[Term, ...]:
+    """Conditions of which one holds, if ``condition`` is a choice, as that of a size is: ``0 if N == 0 else 4*N``."""
+    if condition.kind is TermKind.OR:
+        return condition.args
+    chosen = next((side for side in condition.args if side.kind is TermKind.ITE), None)
+    if chosen is None or condition.kind not in (TermKind.LT, TermKind.LE):
+        return ()
+    compare = t.lt if condition.kind is TermKind.LT else t.le
+    decides, *ways = chosen.args
+    then, otherwise = (compare(*(way if side is chosen else side for side in condition.args)) for way in ways)
+    return t.and_(decides, then), t.and_(t.not_(decides), otherwise)
+
+
+def equations(conditions: Iterable[Term]) -> Iterator[Term]:
+    """What follows from two opposite comparisons: bytes of two elements overlap where their places are equal.
+
+        4*x < 4*y + 4  and  4*y < 4*x + 4   iff   x = y
+
+    That is, ``u - v <= w`` and ``v - u <= -w`` with all coefficients divided by what divides them.
+    """
+    edges = dict.fromkeys(edge for condition in conditions for edge in _edges(condition))
+    for left, right, most in edges:
+        if left < right and _Edge(right, left, -most) in edges:
+            yield t.eq(left, t.add(right, t.const(most)))
 
 
 def _edges(condition: Term) -> Iterator[_Edge]:

@@ -196,19 +196,29 @@ def _loaded(
     values = [v for v in found.get(name, ()) if v.function.name == name and len(v.args) == len(shape)]
     dtype = contract.arrays[name].dtype
     read = partial(t.unsigned, INT_BITS[dtype]) if dtype.startswith("u") else _as_it_is
-    return Loaded(values, shape, read, name in contract.injective, axis if kind.in_a_row else None)
+    axes = () if origin is None or origin.shape or kind.in_a_row else _axes_in_a_row(contract.arrays[name], contract)
+    return Loaded(values, shape, read, name in contract.injective, axis if kind.in_a_row else None, axes)
 
 
 def _in_a_row(origin: Origin, contract: Contract, kind: FactKind) -> tuple[Term, ...] | None:
     """The one size by which elements behind a plain pointer are counted: that of all of them in row-major order, where
-    they lie so without gaps; of several axes only facts speak that do not ask for them."""
+    they lie so without gaps; facts that ask for its axes speak of it where `_axes_in_a_row` knows them."""
     array = contract.arrays.get(origin.name) if origin.kind is OriginKind.PARAMETER else None
     if array is None:
         return None
-    if len(array.shape) != 1 and kind.of_axes and not (kind.in_a_row and only_axis(array.shape) is not None):
+    several = only_axis(array.shape) is None if kind.in_a_row else len(array.shape) != 1
+    if several and kind.of_axes and (kind.in_a_row or not _axes_in_a_row(array, contract)):
         return None
     count = in_a_row(array, contract)
     return None if count is None else (count,)
+
+
+def _axes_in_a_row(array: ArrayArgument, contract: Contract) -> tuple[Term, ...]:
+    """The sizes of several axes by which an index into all elements is taken apart; empty unless all but the first are
+    numbers: quotients by others say too little for what they cost."""
+    sizes = tuple(t.substitute(size, contract.values) for size in array_layout(array)[0])
+    known = all(size.kind is TermKind.CONST and size.value > 0 for size in sizes[1:])
+    return sizes if len(sizes) > 1 and known else ()
 
 
 def in_a_row(array: ArrayArgument, contract: Contract) -> Term | None:

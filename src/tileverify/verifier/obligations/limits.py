@@ -75,11 +75,15 @@ class ContractParts:
 
     ``asked``: the solver, under the contract's facts.
     ``largest_tile``: elements along the longest axis of the kernel's tiles.
+    ``unsized``: flat arrays that nobody sized: such a size is a number of elements, and no length of an axis.
+    ``strides``: scalars that step over rows and bound nothing, where nobody sized arrays: no length of an axis either.
     """
 
     contract: Contract
     asked: Asked
     largest_tile: int = 1
+    unsized: frozenset[str] = frozenset()
+    strides: frozenset[Term] = frozenset()
 
     @cached_property
     def alone(self) -> tuple[Term, ...]:
@@ -130,9 +134,36 @@ class ContractParts:
     @cached_property
     def small(self) -> tuple[Term, ...]:
         """The condition that every size is small; empty if the contract has no such launch."""
+        return self._small(lambda size: True)
+
+    @cached_property
+    def small_axes(self) -> tuple[Term, ...]:
+        """The same without the sizes of ``unsized`` arrays and ``strides``, which are large for small axes."""
+        large = self._elements | self.strides
+        return self._small(lambda size: size not in large) if large else self.small
+
+    @cached_property
+    def two_tiles(self) -> dict[Term, Term]:
+        """Numbers for the contract's variables: axes of two tiles, and as large strides and arrays as these need."""
+        axis, step, all_of_them = (_Sample(size) for size in (2 * self.largest_tile, 4 * self.largest_tile**2, USUAL))
+        integers = (each for each in self.contract.variables if each.sort is Sort.INT)
+        return {
+            each: t.const(
+                int((all_of_them if each in self._elements else step if each in self.strides else axis)[each])
+            )
+            for each in integers
+        }
+
+    @cached_property
+    def _elements(self) -> frozenset[Term]:
+        """The sizes of ``unsized`` arrays."""
+        sizes = [size for name in self.unsized & self.contract.arrays.keys() for size in self._layout(name)[0]]
+        return frozenset((*sizes, *(self._values.get(size, size) for size in sizes)))
+
+    def _small(self, counts: Callable[[Term], bool]) -> tuple[Term, ...]:
         sizes = [*self.contract.variables, *(size for array in self._layouts for size in array[0])]
         below = max(SMALL, TILES * self.largest_tile)
-        small = self._told(t.lt(size, t.const(below)) for size in sizes if size.sort is Sort.INT)
+        small = self._told(t.lt(size, t.const(below)) for size in sizes if size.sort is Sort.INT and counts(size))
         return () if not small or t.FALSE in small or self.implies(small, t.FALSE) else small
 
     @cached_property
@@ -193,6 +224,9 @@ class ContractParts:
     def _told(self, conditions: Iterable[Term]) -> tuple[Term, ...]:
         found = (t.substitute(condition, self._values) for condition in conditions)
         return tuple(dict.fromkeys(condition for condition in found if condition is not t.TRUE))
+
+    def _layout(self, name: str) -> tuple[tuple[Term, ...], tuple[Term, ...]]:
+        return array_layout(self.contract.arrays[name])
 
     @cached_property
     def _layouts(self) -> list[tuple[tuple[Term, ...], tuple[Term, ...]]]:

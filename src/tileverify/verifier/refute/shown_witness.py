@@ -10,11 +10,12 @@ from ...contract.expressions import free_names
 from ...contract.launch import ConcreteArray, ConcreteLaunch, expressions_of
 from ...contract.terms import Term
 from ...contract.terms.evaluate import Value, evaluate
-from ...contract.variables import BID
+from ...contract.variables import BID, GRID
+from ...frontend.symbolic.summary import Site
 from ...results import TILE_INDEX, Witness
 from ...results.claim import claim_to_json
 from ..obligations.answers import Model
-from ..obligations.footprint_overlap import PRIME, CopyLevel, PreparedSite, PrimedCopy
+from ..obligations.footprint_overlap import PRIME, CopyLevel, PreparedSite, PrimedCopy, place_terms
 from ..obligations.layout import IndexFootprint
 from ..obligations.obligations import Obligation
 from .described import DescribedNumbers, mentioned
@@ -55,6 +56,45 @@ def describe(
         elements=found.confirmation.elements,
         values=found.confirmation.values(),
     )
+
+
+def wrapped_index(
+    found: FoundWitness, obligation: Obligation, prepared: Mapping[int, PreparedSite]
+) -> tuple[Site, Term, int] | None:
+    """The access, the 32-bit integer in its address that wraps in the witness, and the number that it should be.
+
+    ``None`` where nothing wraps, or the witness does not say every number that is needed.
+    """
+    sides = ((obligation.first, None, found.claim.block_a), (obligation.second, obligation.level, found.claim.block_b))
+    for site, level, block in sides if found.as_claimed and not found.elsewhere else ():
+        if site is None or block is None or site.number not in prepared:
+            continue
+        copy = PrimedCopy(level, PRIME) if level else None
+        known = _known_numbers(found) | dict(zip(BID, block, strict=True))
+        for wrap in _wraps(prepared[site.number]):
+            asked = wrap.args[0] if copy is None else copy(wrap.args[0])
+            value = _value(asked, known | ({copy(bid): known[bid] for bid in BID} if copy else {}))
+            if value is not None and not -(1 << 31) <= value < 1 << 31:
+                return site, wrap.args[0], value
+    return None
+
+
+def _known_numbers(found: FoundWitness) -> dict[Term, Value]:
+    grid = dict(zip(GRID, found.launch.grid, strict=True))
+    return {**found.model.variables, **grid}
+
+
+def _wraps(prepared: PreparedSite) -> list[Term]:
+    """Of an address, the innermost first."""
+    parts = (part for term in place_terms(prepared.place) for part in t.postorder(term))
+    return list(dict.fromkeys(part for part in parts if part.kind is t.TermKind.WRAP and part.payload == 32))
+
+
+def _value(term: Term, known: Mapping[Term, Value]) -> int | None:
+    try:
+        return int(evaluate(term, known))
+    except (KeyError, ZeroDivisionError):
+        return None
 
 
 def _shown(name: str, array: ConcreteArray, found: FoundWitness) -> tuple[int, ...]:

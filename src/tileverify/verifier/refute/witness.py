@@ -272,6 +272,7 @@ class Search:
         """
         if self.obligation.code in CONFLICTS:
             return frozenset()
+        arrays = frozenset(name for name in arrays if self.contract.arrays[name].dtype != "bool")  # 0 or 1 anyway
         # The last condition about bounds says that the access is outside, those before it that it is made.
         if self.obligation.code not in BOUNDS:
             return arrays

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ...contract import terms as t
+from ...contract.element_types import INT_BITS
 from ...contract.facts.kept import bounded, joined, measures
 from ...contract.terms import Function, Scope, Term, TermKind
 from ...frontend.symbolic.summary import Access, Origin, OriginKind, Site
@@ -65,6 +66,8 @@ class WitnessSearch:
             if rewritten is None:
                 return None
             varied |= rewritten
+        elif not race and (behind := self._computed_from((*opened.conditions, *obligation.conditions))):
+            varied |= behind
         elif not data or (race and self._decidable_with_far_data(opened)):
             doubted = joined(varied, self.prover.launch.data) if data else frozenset()
             search = self._search_for(opened, data, frozenset(), doubted)
@@ -73,7 +76,7 @@ class WitnessSearch:
                 return found
         if race and not self._shows_with_far_data(opened):
             return None
-        if not race and data and varied <= self._promised_ranges():
+        if not race and varied and varied <= self._promised_ranges():
             found = self._run(self._search_for(opened, (), frozenset()))
             if found is not None:
                 return found
@@ -136,6 +139,23 @@ class WitnessSearch:
                 return False
         values = ordinary_data(opened.conditions, self.prover.kernel.origins, SPACING_TRIED, only=far)
         return not far or self.prover.solver.decide([*opened.conditions, *values]).answer is not Answer.UNSATISFIABLE
+
+    def _computed_from(self, terms: Iterable[Term]) -> frozenset[str]:
+        """The arrays of integers behind values in ``terms`` that the kernel computes from them.
+
+        What `tl.max` of an array gives hangs on its contents as an element does.
+        """
+        summary, arrays = self.prover.summary, self.prover.contract.arrays
+        values = {value.function: value for value in summary.loop_values}
+        left, seen, found = list(terms), set[Function](), set[str]()
+        while left:
+            for leaf in left.pop().free:
+                if leaf.kind is TermKind.APPLY and leaf.function not in seen:
+                    seen.add(leaf.function)
+                    found |= summary.computed_from.get(leaf.function.name, frozenset())
+                    if leaf.function in values:
+                        left += [values[leaf.function].init, values[leaf.function].next]
+        return frozenset(name for name in found if name in arrays and arrays[name].dtype in INT_BITS)
 
     def _rewritten(self, obligation: Obligation) -> frozenset[str] | None:
         """The arrays from which the addresses come through memory that the kernel writes (`rewritten`).

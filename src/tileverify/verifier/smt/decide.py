@@ -21,7 +21,7 @@ from ...contract.terms.evaluate import Value, evaluate
 from ...results.codes import Tier
 from ..budgets import GENERALISED_LIMITS, QUESTION, REMAINDER_LIMITS
 from ..obligations.answers import Answer, Limits, Merge, Model, Proof, Result, as_merged
-from ..obligations.differences import Differences
+from ..obligations.differences import Differences, equations
 from ..obligations.lemmas import Lemma
 from ..obligations.simplify import expand, mentions_bits, simplify
 from .known_launches import Call, Examples
@@ -193,7 +193,11 @@ class Solver:
         if self.explain:
             return False
         together = t.and_(*self._with_counts(conditions))
-        return together is t.FALSE or self._differences.refute((together,))
+        if together is t.FALSE or self._differences.refute((together,)):
+            return True
+        # Races on raw pointers: once places are known to be equal, their digits are, as those of tiles.
+        equal = tuple(equations((together,)))
+        return bool(equal) and simplify((together, *equal), frozenset(self.facts)) is None
 
     def known_to_hold(self, conditions: Sequence[Term]) -> bool:
         """Whether a known launch satisfies the conditions."""

@@ -56,11 +56,12 @@ def check(
 ) -> Checked:
     """The verdicts of ``tileverify check``; true if all that was found is proved, and prints as the command does.
 
-    ``target``: a kernel of cuda.tile, or the paths that the command takes (one, or a sequence).  How it is launched:
+    ``target``: a kernel of cuda.tile or Triton, or the paths that the command takes (one, or a sequence).  How it is
+    launched:
 
     * ``args={"x": "f32[N]", ...}``, ``grid=["cdiv(N, 128)"]`` and the other fields of ``[[launch]]``, for one kernel;
     * ``args=(x, out)``, ``grid=(8,)``: this very launch of a kernel at hand, with arrays of NumPy, torch, CuPy or JAX;
-      ``data`` and ``vouch`` as for `launch`;
+      ``data`` and ``vouch`` as for `launch` (not for Triton);
     * neither: what is written beside the kernel, or a guess.
 
     ``spec``: a file whose launches stand for those beside the kernel.  ``timeout``: seconds for each kernel;

@@ -165,6 +165,43 @@ def test_other_steps_through_one_array_are_no_places_of_the_same_lane(tileverify
     assert result["verdict"] != "proved"
 
 
+def test_strides_are_compared_where_a_kernel_has_many_scalars(tileverify: CommandLine) -> None:
+    rest = [f"n{number}" for number in range(16)]
+    parameters = ", ".join(f"{name}: tl.int32" for name in rest)
+    kernel = IN_PLACE.format(place="at * t", value="value + " + " + ".join(rest)).replace(
+        "BLOCK:", f"{parameters}, BLOCK:"
+    )
+    launch = IN_PLACE_LAUNCH.replace(
+        "BLOCK =", "".join(f'{name} = "i32 = {5 + len(name)}", ' for name in rest) + "BLOCK ="
+    )
+    (result,) = results(tileverify, write(kernel, launch))
+    assert result["verdict"] == "proved"
+    assert [clause for clause in result["stated"] if " == " in clause and "%" not in clause] == ["s == t"]  # type: ignore[attr-defined]
+
+
+GRID_OF_TILES = """@triton.jit
+def clear(c, BM: tl.constexpr, BN: tl.constexpr):
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    tl.store(c + rows[:, None] * (tl.num_programs(1) * BN) + columns[None, :], 0.0)
+"""
+GRID_LAUNCH = """
+[[launch]]
+kernel = "clear"
+grid = ["M // 32", "N // 32"]
+requires = ["M % 32 == 0", "N % 32 == 0"]
+args = { c = "f32[M, N]", BM = 32, BN = 32 }
+"""
+
+
+def test_a_limit_is_no_condition_of_a_written_contract_in_any_wording(tileverify: CommandLine) -> None:
+    """Divided by 32, it is one that the solver does not see to be a limit."""
+    (result,) = results(tileverify, write(GRID_OF_TILES, GRID_LAUNCH))
+    assert (result["verdict"], result["requires"]) == ("proved", [])
+    assert len(result["limits"]) == 1  # type: ignore[arg-type]
+    assert {finding["code"] for finding in result["findings"]} == {"TV304"}  # type: ignore[attr-defined]
+
+
 FLOATS = """@triton.jit
 def change(x, other, n, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)

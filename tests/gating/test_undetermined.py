@@ -23,7 +23,7 @@ def test_it_is_refused_with_a_repair_and_allowed_on_demand() -> None:
     submission = Submission(SOURCE, "row_max.py", None)
     (refused,) = judge(submission, GateOptions(SPEC)).kernels
     assert not refused.accepted
-    assert [reason.id for reason in refused.reasons] == ["TV403"]
+    assert [reason.id for reason in refused.reasons] == ["TV403", "warning"]
     assert [hint.id for finding in refused.result.findings for hint in finding.hints] == ["pad-load"]
     (allowed,) = judge(submission, GateOptions(SPEC, allow_undetermined=True, hints=False)).kernels
     assert allowed.accepted

@@ -144,7 +144,7 @@ def _with_names(unit: KernelUnit) -> tuple[KernelUnit, tuple[str, ...]]:
     """The unit with sizes called as the kernel calls them, and which of its axes are taken for one size."""
     from ..frontend.sources.usage import with_size_names
 
-    if unit.file.suffix != ".py":
+    if unit.file.suffix != ".py" or unit.producer == "triton":
         return unit, ()  # sizes are parameters, which have names
     launch, said = with_size_names(unit.launch, unit.file, unit.kernel)
     return replace(unit, launch=launch), said

@@ -9,7 +9,7 @@ from __future__ import annotations
 import atexit
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Final, TypeAlias
 
@@ -22,6 +22,7 @@ from ..pipeline.repair.repairing import Prove, Trials, can_be_mended, repaired
 from ..pipeline.triton_advice import in_tritons_words, tritons_words
 from ..pipeline.unread import told_apart
 from ..results import WARNINGS, Edit, Finding, Hint, KernelResult, Verdict
+from ..results.codes import TV
 from ..results.json_report import result_to_json
 from ..system.errors import UsageError
 from ..system.printable import printable
@@ -219,13 +220,23 @@ def _gated(answer: ProofAnswer, result: KernelResult, options: GateOptions) -> G
 
 def _reasons(result: KernelResult, options: GateOptions) -> Iterator[Reason]:
     allowed = WARNINGS if options.allow_undetermined else ()
-    for finding in (each for each in result.findings if each.code not in allowed):
+    findings = [each for each in result.findings if each.code not in allowed]
+    for finding in findings:
         yield Reason(finding.code, finding.message, *_place(finding))
+    warned = {each.code for each in findings if not each.refutes} if result.verdict is Verdict.PROVED else ()
+    for code in sorted(warned):
+        yield Reason("warning", f"the kernel is proved, but the gate refuses warnings too: {_WARNED[code]} ({code})")
     if result.verdict is not Verdict.PROVED and not result.findings:
         yield Reason("not-proved", f"the verdict is {result.verdict.value}")
     if result.assumes and options.spec is None:
         facts = ", ".join(result.assumes)
         yield Reason("unvouched-facts", f"its own launch spec asserts {facts}; only the caller can vouch for contents")
+
+
+_WARNED: Final[Mapping[str, str]] = {
+    TV.INDEX_WRAPS: "compute the index in 64 bits, or vouch in requires for sizes at which it does not wrap",
+    TV.UNDETERMINED: "keep padding out of the results, or pass --allow-undetermined",
+}
 
 
 def _narrower(clauses: tuple[str, ...], options: GateOptions) -> Iterator[Reason]:

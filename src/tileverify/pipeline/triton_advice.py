@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from ..results import Finding, Hint, KernelResult, SourceSite
-from ..results.codes import BOUNDS, TV
+from ..results.codes import BOUNDS, CONFLICTS, TV
 from .repair.catalogue import KINDS
 
 _BARRIER: Final = (
@@ -93,9 +93,6 @@ ADVICE_OF_TRITON: Final[Mapping[str, str]] = {
 }
 """By the id of a hint: the sentence that stands for `RepairKind.text`."""
 
-_LARGE: Final = 1 << 15
-"""From sizes of so much on the product of two leaves 32 bits."""
-
 _NO_TOKEN: Final = re.compile(r" (?:are|is) not ordered by a token")
 _PROGRAM: Final = re.compile(r"(?<![\w`'\"./])(?:tile )?block(s?)( ids?)?(?![\w`'\[(=])")
 _BLOCK_ID: Final = re.compile(r"\bbid\.([xyz])\b")
@@ -141,16 +138,15 @@ def _translated(hint: Hint) -> Hint:
 def _further(finding: Finding) -> Iterator[Hint]:
     """Advice that a Triton kernel's faults ask for, beside what was tried."""
     from_data = any("[" in site.expression.partition("[")[2] for site in finding.sites)
-    if finding.code in BOUNDS or (finding.code == TV.DATA_DEPENDENT and finding.obligation in BOUNDS):
+    of_bounds = finding.code in BOUNDS or (finding.code == TV.DATA_DEPENDENT and finding.obligation in BOUNDS)
+    if of_bounds and not finding.wraps:
         yield Hint("mask-index", "display", _DATA) if from_data else Hint("mask-tail", "display", _MASK)
-    elif finding.code == TV.DATA_DEPENDENT:
+    elif finding.code == TV.DATA_DEPENDENT and finding.obligation in CONFLICTS:
         yield Hint("use-atomic", "display", _SCATTER)
+    elif finding.code == TV.DATA_DEPENDENT and finding.obligation == TV.ARITHMETIC_UNDEFINED:
+        yield Hint("guard-divisor", "display", ADVICE_OF_TRITON["guard-divisor"])
     if finding.code == TV.ASSUME_PROMISE:
         yield Hint("keep-promise", "display", _PROMISE)
-    if finding.witness is not None and any("wrap32(" in site.expression for site in finding.sites):
-        numbers = (*finding.witness.sizes.values(), *finding.witness.grid)
-        if max(numbers) >= _LARGE:
-            yield Hint("widen-index", "display", _WIDE)
 
 
 __all__ = ["ADVICE_OF_TRITON", "in_tritons_words", "tritons_words"]

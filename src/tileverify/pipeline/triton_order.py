@@ -26,9 +26,12 @@ def with_doubtful_order(
     """``result`` of ``unit`` with its findings of order held against the kernel with most orders, which ``decide``
     decides."""
     doubtful = [finding for finding in result.findings if _is_about_order(finding)]
-    if not unit.most_ordered or not doubtful:
+    if unit.most_ordered is None or not doubtful:
         return result
-    second = decide(replace(unit, bytecode=unit.most_ordered, most_ordered=b""))
+    most_ordered = unit.most_ordered()
+    if most_ordered == unit.bytecode:
+        return result
+    second = decide(replace(unit, bytecode=most_ordered, most_ordered=None))
     certain = [finding for finding in second.findings if finding.code == TV.UNORDERED_IN_BLOCK and finding.refutes]
     others = [finding for finding in result.findings if finding not in doubtful]
     kept = certain or [_undecided(finding) for finding in doubtful]

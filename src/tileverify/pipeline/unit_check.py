@@ -51,7 +51,7 @@ def check_unit(unit: KernelUnit, options: CheckOptions = USUAL, compiled_as: Com
     try:
         with waited, collector_paused(), deadline(options.timeout_s and options.timeout_s * _GRACE):
             result = _decide(unit, compiled, options)
-            if unit.most_ordered:
+            if unit.most_ordered is not None:
                 result = with_doubtful_order(unit, result, lambda other: _decide(other, compiled, options))
             if options.repair or options.quick_repairs:
                 result = _with_repairs(unit, result, options, compiled_as)

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ..results import Finding, KernelResult, Report, SuppressionKind, Times, Verdict, WrittenArrays, reading_lines
-from ..results.codes import CODES, Family
+from ..results.codes import CODES, TV, Family
 from ..results.conditional import (
     Names,
     behind_verdict,
@@ -94,6 +94,23 @@ def summary_line(report: Report) -> str:
     return f"{subject}: {', '.join(verdicts)}"
 
 
+def denied_line(report: Report) -> str:
+    """Why proved kernels make a run fail; empty where none does."""
+    failing = [each for each in report.results if each.verdict is Verdict.PROVED and each.counts_as is Verdict.REFUTED]
+    codes = {finding.code for result in failing for finding in result.findings if finding.refutes}
+    because = [reason for code, reason in _DENIALS.items() if code in codes]
+    if not because:
+        return ""
+    fail = "kernel fails" if len(failing) == 1 else "kernels fail"
+    return f"exit code 1: {len(failing)} proved {fail} this run, as {' and '.join(because)}"
+
+
+_DENIALS: Final = {
+    TV.INDEX_WRAPS: 'size limits count as errors (--deny-limits, or limits = "deny")',
+    TV.UNDETERMINED: "results that are not determined count as errors (--deny-undetermined)",
+}
+
+
 def hidden_findings(report: Report) -> int:
     """How many findings are suppressed: one that several launches show counts once, as in a baseline."""
     return len({key for key, finding in _distinct(report) if finding.suppression is not None})
@@ -140,9 +157,13 @@ def _report(report: Report, detail: Detail) -> Iterator[Text]:
     for finding in report.findings:
         yield from finding_lines(finding, "magenta", snippets)
         yield Text()
+    denied = denied_line(report)
     if detail is Detail.QUIET:
+        yield from [Text(denied)] if denied else ()
         return
     yield Text(summary_line(report), "bold")
+    if denied:
+        yield Text(denied)
     if fixable := fixable_line(report):
         yield Text(fixable)
     if detail is Detail.NORMAL and (codes := _explained(report)):

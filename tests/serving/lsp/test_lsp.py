@@ -185,6 +185,43 @@ def test_buffers_that_are_not_saved(editor: Editor, place: Workers) -> None:
     editor.until(lambda: editor.codes(spec) == [])
 
 
+TRITON = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def copy(x, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, mask=i < n), mask=i < n)
+"""
+TRITON_SPEC = """[[launch]]
+kernel = "copy"
+grid = ["cdiv(n, 64)"]
+requires = ["n >= 1"]
+args = { x = "f32[n]", out = "f32[n]", n = "i32", BLOCK = 64 }
+"""
+
+
+def test_triton(editor: Editor, place: Workers) -> None:
+    """As the buffer is, saved or not, with a repair in Triton's words."""
+    pytest.importorskip("triton")
+    path = planted(place, "triton", copy_py=TRITON, copy_toml=TRITON_SPEC)
+    editor.open(path)
+    editor.until(lambda: path.as_uri() in editor.diagnostics)
+    assert editor.shown(path) == []
+    (hint,) = editor.hints(path)
+    assert (hint.label, hint.position.line) == ("proved for any launch", 5)
+    editor.type(path, TRITON.replace("mask=i < n), mask=i < n", "mask=i < n)"))
+    editor.until(lambda: editor.codes(path) == ["TV302"])
+    (found,) = editor.shown(path)
+    assert found.range.start.line == 7
+    offered = editor.actions(path, found.range)
+    (repair,) = [each for each in offered if each.is_preferred or "mask" in each.title]
+    assert "mask" in repair.title
+    editor.type(path, TRITON)
+    editor.until(lambda: editor.codes(path) == [])
+
+
 def test_a_source_that_does_not_compile(editor: Editor, place: Workers) -> None:
     path = planted(place, "broken", copy_py=TOGETHER + "    ct.store(\n", copy_toml=SPEC)
     editor.open(path)

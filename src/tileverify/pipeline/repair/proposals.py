@@ -99,8 +99,8 @@ def proposals(source: KernelSource, finding: Finding, others: Sequence[Finding] 
     if place is None:
         return
     code = finding.obligation or finding.code
-    for kind, propose, same in _PROPOSERS:
-        if {code, finding.code} & {*KINDS[kind].codes}:
+    for kind, propose, same in sorted(_PROPOSERS, key=lambda each: finding.wraps and each[0] != "widen-index"):
+        if {code, finding.code} & {*KINDS[kind].codes} and not (finding.wraps and kind == "mask-tail"):
             yield from (Proposal(kind, text, edits, same(place)) for text, edits in propose(place))
 
 

@@ -18,6 +18,10 @@ from .kernel_source import Found, KernelSource
 
 _PLACES: Final = {"load": ("pointer", "mask", "other"), "store": ("pointer", "value", "mask")}
 """Function of triton.language -> its first arguments."""
+
+_USUAL: Final = frozenset({"program_id", "load", "store"})
+"""Functions of triton.language that nearly every kernel calls."""
+
 _PROMISES: Final = ("multiple_of", "max_contiguous", "max_constancy")
 _MOST_MASKS: Final = 4
 
@@ -120,13 +124,21 @@ def triton_place(source: KernelSource, finding: Finding, others: Sequence[Findin
     """``None`` where no Triton kernel stands at the finding."""
     line = next((site.line for site in finding.sites if site.line is not None), None)
     function = None if line is None else source.function_at(line)
-    language = _language(source.tree)
+    language = None if function is None else _imported(source.tree) or _calling(function)
     if function is None or language is None or not any("jit" in source.of(each) for each in function.decorator_list):
         return None
     return TritonPlace(source, function, language, finding, others)
 
 
-def _language(tree: ast.AST) -> str | None:
+def _calling(function: ast.AST) -> str | None:
+    """The name in ``tl.program_id(0)`` and the like: a notebook's cell need not import triton.language."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in _USUAL:
+            return node.value.id
+    return None
+
+
+def _imported(tree: ast.AST) -> str | None:
     """The name under which a module knows triton.language."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -140,9 +152,10 @@ def _language(tree: ast.AST) -> str | None:
 def proposed_edits(place: TritonPlace) -> Iterator[tuple[str, str, tuple[Edit, ...], bool]]:
     """Kind, what the edits do, the edits, and whether the changed kernel does in order what it did before."""
     code = place.finding.obligation or place.finding.code
-    wraps = code == TV.INDEX_WRAPS or any("wrap32(" in site.expression for site in place.finding.sites)
-    for kind, codes, propose, same in _PROPOSERS:
-        if code in codes or (kind == "widen-index" and wraps):
+    wraps = place.finding.wraps
+    may_wrap = wraps or any("wrap32(" in site.expression for site in place.finding.sites)
+    for kind, codes, propose, same in sorted(_PROPOSERS, key=lambda each: wraps and each[0] != "widen-index"):
+        if (code in codes and not (wraps and kind == "mask-tail")) or (kind == "widen-index" and may_wrap):
             for text, edits in propose(place):
                 yield kind, text, edits, same or (kind == "widen-index" and code == TV.INDEX_WRAPS)
 

@@ -264,7 +264,7 @@ def branch(x, out, c, BLOCK: tl.constexpr):
 BRANCHES_LAUNCH = """[[launch]]
 kernel = "branch"
 grid = [1]
-args = { x = "i32[64]", out = "i32[64]", c = "i32", BLOCK = 64 }
+args = { x = "i32[128]", out = "i32[128]", c = "i32", BLOCK = 128 }
 """
 
 
@@ -273,7 +273,7 @@ args = { x = "i32[64]", out = "i32[64]", c = "i32", BLOCK = 64 }
     [
         ("value = tl.load(place)", "pass", "proved"),
         ("value += tl.load(place)", "value -= tl.load(place)", "proved"),
-        ("value = tl.load(x + 63 - at)", "pass", "undecided"),
+        ("value = tl.load(x + 127 - at)", "pass", "undecided"),
         ("other = tl.load(place)", "pass", "undecided"),
         ("value = tl.load(place)", "other = tl.load(place)", "undecided"),
         ("value = tl.load(place); other = tl.load(x + (at ^ 1))", "pass", "undecided"),

@@ -15,7 +15,7 @@ from ..results import Finding, KernelResult, Verdict
 from ..results.codes import TV
 
 HELP = (
-    "Triton orders them only by tl.debug_barrier(), or where a lane stores what it loaded from the same place; "
+    "Triton orders them only by tl.debug_barrier(), or where a lane stores what it alone loaded from the same place; "
     'order = "program" proves the kernel as this tool builds it'
 )
 

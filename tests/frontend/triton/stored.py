@@ -139,8 +139,9 @@ def races(launch: StoredLaunch, order: Ordered = "program") -> set[str]:
 
 
 def translated(launch: StoredLaunch, order: Ordered) -> Module:
-    """The Tile IR of ``launch``, through its bytecode."""
-    return decode(encode(translate(read_ttir(launch.ttir, "stored.ttir"), order=order)), file="stored")
+    """The Tile IR of ``launch``, through its bytecode; its programs have no more threads than any tile has lanes."""
+    module = translate(read_ttir(launch.ttir, "stored.ttir"), order=order, threads=2)
+    return decode(encode(module), file="stored")
 
 
 def _parameters(launch: StoredLaunch) -> list[EntryParameter]:

@@ -76,11 +76,9 @@ def without_token(patch: pytest.MonkeyPatch) -> None:
 def loads_do_not_count(patch: pytest.MonkeyPatch) -> None:
     right = ProgramOrder.after
 
-    def after(
-        self: ProgramOrder, root: str | None, token: Any, *, reads: bool, writes: bool, everything: bool = False
-    ) -> None:
+    def after(self: ProgramOrder, root: str | None, token: Any, *, reads: bool, writes: bool, **rest: bool) -> None:
         if writes:
-            right(self, root, token, reads=reads, writes=writes, everything=everything)
+            right(self, root, token, reads=reads, writes=writes, **rest)
 
     patch.setattr(ProgramOrder, "after", after)
 

@@ -14,7 +14,7 @@ from tileverify.frontend.symbolic.tokens import entails, weaken
 from tileverify.frontend.triton.translate import translate
 from tileverify.frontend.triton.ttir_reader import read_ttir
 
-MOST_COMPARED: Final = 160_000
+MOST_COMPARED: Final = 400_000
 """Pairs of conditions that are compared: of the programs below none needs more than half of it."""
 
 HEAD: Final = """module {

@@ -114,3 +114,25 @@ def rotate_interleaved_wrongly(q, cosines, sines, HEADS, D: tl.constexpr):
     tl.debug_barrier()
     tl.store(low, first * cosine - second * sine)
     tl.store(high, second * cosine + first * sine)
+
+
+@triton.jit
+def powers_behind_atomics(x, turns, n, BLOCK: tl.constexpr):
+    """Each round multiplies what the round before it has stored.  Triton loads rounds ahead, past the atomic."""
+    lane = tl.arange(0, BLOCK)
+    tile = x + lane[:, None] * BLOCK + lane[None, :]
+    for step in range(n):
+        value = tl.load(tile + step * BLOCK * BLOCK)
+        tl.store(tile + (step + 1) * BLOCK * BLOCK, tl.dot(value, value).to(tl.float16))
+        tl.atomic_add(turns, 1)
+
+
+@triton.jit
+def powers_behind_barriers(x, n, BLOCK: tl.constexpr):
+    """Triton pipelines no loop that holds a barrier."""
+    lane = tl.arange(0, BLOCK)
+    tile = x + lane[:, None] * BLOCK + lane[None, :]
+    for step in range(n):
+        value = tl.load(tile + step * BLOCK * BLOCK)
+        tl.store(tile + (step + 1) * BLOCK * BLOCK, tl.dot(value, value).to(tl.float16))
+        tl.debug_barrier()

@@ -34,7 +34,8 @@ from .ttir_control import call, for_, function_body, if_, while_
 from .ttir_effects import EffectsOf, handed_on
 from .ttir_lanes import mapped, reduce, scan
 from .ttir_memory import AccessTokens, described
-from .ttir_order import DataFlow, ProgramOrder, TritonOrder
+from .ttir_order import DataFlow, Effects, ProgramOrder, TritonOrder
+from .ttir_pipelines import SPLITS_WARPS, ops_within
 from .ttir_places import ValueNumbers
 from .ttir_promises import promised
 
@@ -49,6 +50,8 @@ PURE: Final[Mapping[str, Rule]] = {
 }
 CONTROL: Final = {"scf.for": for_, "scf.while": while_, "scf.if": if_, "tt.call": call}
 COMBINING: Final = {"tt.reduce": reduce, "tt.scan": scan, "tt.map_elementwise": mapped}
+MOST_THREADS: Final = 1024 * 16
+"""Of a program: a cluster of 16 thread blocks of 1024 threads (CUDA C++ Programming Guide, "Compute Capabilities")."""
 _ENDS: Final = (".yield", ".return", ".condition")
 
 
@@ -82,12 +85,14 @@ def translate(
     shared: SharedArrays = SharedArrays(),
     descriptors: Sequence[PassedDescriptor] = (),
     equal: Mapping[int, int] = MappingProxyType({}),
+    threads: int = MOST_THREADS,
 ) -> Module:
     """The Tile IR module of ``kernel``, the only one of ``module`` if it has no name; ``file`` is named in errors.
 
     Accesses of arrays that may share memory are ordered as those of one array.  ``descriptors``: those among the
     parameters, in their order.  Each becomes a pointer, sizes and strides.  ``equal``: scalars that equal an earlier
-    one in every launch, by their positions.  Raises :class:`Untranslated` at an op that has no translation.
+    one in every launch, by their positions.  ``threads``: of a program, at most.  Raises :class:`Untranslated` at an op
+    that has no translation.
     """
     kernels = {function.name: function for function in module.kernels}
     if kernel is None and len(kernels) != 1:
@@ -100,7 +105,7 @@ def translate(
     with builder.entry(
         function.name, [each for p in parameters for each in p.types], location=function.location
     ) as body:
-        Translator(module, TileBuilder(body, file), function, parameters, order, shared, equal).kernel()
+        Translator(module, TileBuilder(body, file), function, parameters, order, shared, equal, threads).kernel()
     return builder.build()
 
 
@@ -148,6 +153,12 @@ def _roots(parameters: Sequence[Value], same: Collection[frozenset[int]]) -> lis
     return found
 
 
+def _splits_warps(module: TritonModule) -> bool:
+    """Whether a loop of the module asks for ``warp_specialize=True``."""
+
+    return any(SPLITS_WARPS in op.attributes for each in module.functions.values() for op in ops_within(each.body))
+
+
 class Translator:
     """One kernel under translation: the values known by their names, and the tokens of its accesses."""
 
@@ -160,12 +171,13 @@ class Translator:
         order: Ordered,
         shared: SharedArrays,
         equal: Mapping[int, int],
+        threads: int,
     ) -> None:
         self.module = module
         self.b = b
         self.calls: list[str] = []
         self.effects = EffectsOf(module)
-        self.written: frozenset[str] = frozenset()
+        self.whole = Effects()
         self.parameters: dict[str, Value] = {}
         self._function = function
         self._known: list[dict[str, Translated]] = [{}]
@@ -180,8 +192,8 @@ class Translator:
             self.order = AccessTokens(ProgramOrder(b.body, self.parameters, sharing))
             return
         numbers = ValueNumbers(b.body, {starts[n]: starts[first] for n, first in equal.items()})
-        tokens = TritonOrder(b.body, self.parameters, sharing, most=order == "most")
-        self.order = AccessTokens(tokens, DataFlow(numbers))
+        tokens = TritonOrder(b.body, self.parameters, sharing, most=order == "most", splits_warps=_splits_warps(module))
+        self.order = AccessTokens(tokens, DataFlow(numbers, threads))
 
     def _parameter(self, parameter: _Parameter, values: Sequence[Value], base: Value) -> None:
         """Define what ``values`` of the entry are to the kernel; ``base``: the first pointer to the same array."""
@@ -208,7 +220,7 @@ class Translator:
     def kernel(self) -> None:
         found = [self._root_of.get(parameter.name) for parameter in self._function.parameters]
         roots = [() if root is None else (root,) for root in found]
-        self.written = self.effects.function(self._function, roots)[0].written
+        self.whole = self.effects.function(self._function, roots)[0]
         function_body(self, self._function)
 
     # --------------------------------------------------------------------------------------------- names

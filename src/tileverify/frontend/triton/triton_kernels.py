@@ -50,7 +50,7 @@ from .guessed_launch import GuessedParameters, configurations, guessed_parameter
 from .host_descriptors import described_parameters, entry_names, passed_descriptors
 from .in_place import with_equal_scalars
 from .inductor import calling_code, forget_the_driver, is_inductor, speaks_of_inductor
-from .translate import SharedArrays, translate
+from .translate import MOST_THREADS, SharedArrays, translate
 from .ttir import TritonFunction, TritonModule
 from .ttir_reader import declared_parameters, read_ttir, read_ttir_text
 
@@ -289,7 +289,8 @@ def unit_of_ir(
     for argument in spec.arguments:
         if argument.name not in ir.passed and not _is_fixed(argument):
             raise mistake_in(spec, f"args.{argument.name}: the IR of '{kernel}' does not take it")
-    unit = _translated(read_ttir(ir.text, str(file)), None, file, replace(spec, arguments=tuple(passed)), started)
+    described = replace(spec, arguments=tuple(passed))
+    unit = _translated(read_ttir(ir.text, str(file)), None, file, described, started, _threads(spec))
     compiled_in = tuple(
         ConstantArgument(argument.name, 1) if _is_one(argument) and argument.name not in ir.passed else argument
         for argument in spec.arguments
@@ -305,10 +306,23 @@ def _is_one(argument: Argument) -> bool:
     return isinstance(argument, ScalarArgument) and argument.value is not None and constant_value(argument.value) == 1
 
 
-def _translated(module: TritonModule, kernel: str | None, file: Path, spec: LaunchSpec, started: float) -> KernelUnit:
+def _threads(spec: LaunchSpec) -> int:
+    """Of a program of a kernel that is compiled under ``spec``."""
+    options: dict[str, int] = {"num_warps": 4, "num_ctas": 1, **dict(spec.options)}  # Triton's defaults
+    return 32 * options["num_warps"] * options["num_ctas"]
+
+
+def _translated(
+    module: TritonModule,
+    kernel: str | None,
+    file: Path,
+    spec: LaunchSpec,
+    started: float,
+    threads: int = MOST_THREADS,
+) -> KernelUnit:
     """The unit of a kernel of ``module`` under a spec that describes the parameters of its IR."""
     shared, passed = _shared_arrays(spec), passed_descriptors(module, kernel, spec)
-    translated = partial(translate, module, kernel, file=str(file), shared=shared, descriptors=passed)
+    translated = partial(translate, module, kernel, file=str(file), shared=shared, descriptors=passed, threads=threads)
     made = translated(order=spec.order)
     if shared.same and spec.order == "triton":
         spec, equal = with_equal_scalars(spec, made, lambda equal: translated(order="triton", equal=equal))

@@ -42,6 +42,7 @@ class TritonOp:
     ``operands`` are all values in printed order, those of successors excepted; ``groups`` are the lengths of the
     bracketed lists among them (sizes and strides of a descriptor, indices of an access).  ``words`` are the bare words
     and texts in printed order (``slt``, ``acq_rel``, ``gpu``), each with the number of operands before it.
+    ``printed_types`` are those behind its colon.
     """
 
     name: str
@@ -54,6 +55,7 @@ class TritonOp:
     regions: tuple[TritonRegion, ...] = ()
     successors: tuple[Successor, ...] = ()
     location: Location | None = None
+    printed_types: tuple[TritonType, ...] = ()
 
     @property
     def result_type(self) -> TritonType:

@@ -20,9 +20,9 @@ from ..bytecode.builder import I1, I32, I64, TOKEN, pointer, tile
 from ..bytecode.model import PointerType, ScalarType, TileType, Type, Value
 from .translated import Descriptor, Translated, TritonPointer, roots_of
 from .ttir import DescriptorType, Successor, TritonBlock, TritonFunction, TritonOp, TritonType
-from .ttir_effects import Effects, Roots, handed_on
+from .ttir_effects import Roots, handed_on
 from .ttir_memory import LOADS
-from .ttir_order import ANY, Flow, lanes_of
+from .ttir_order import ANY, Effects, Flow, lanes_of
 
 if TYPE_CHECKING:
     from .translate import Translator
@@ -111,20 +111,21 @@ def for_(t: Translator, op: TritonOp) -> None:
     types, names = block.types[1:], block.arguments
     roots, effects = _roots(t, op, types), _effects(t, op)
     first = _hand(t, op, inits, roots)
-    tokens, kept = t.order.tokens.carried(effects.touched, effects.written), t.order.tokens.copy()
+    tokens, kept = t.order.tokens.carried(effects), t.order.tokens.copy()
     unsigned = any(word == "unsigned" for word, _ in op.words)
     needs = _LoopNeeds(t, op, effects)
     told = needs.handed_on(op.operands[3:])
-    with t.b.body.for_(lower, upper, step, [*first, *tokens, *told], unsigned=unsigned) as region, t.scope():
+    loop = t.b.body.for_(lower, upper, step, [*first, *tokens, *told], unsigned=unsigned)
+    with t.order.tokens.rounds(op), loop as region, t.scope():
         carried = iter(region.arguments)
         t.define(names[0], next(carried))
         for name, value in zip(names[1:], _take(t, types, roots, carried), strict=True):
             t.define(name, value)
-        t.order.tokens.take(carried, effects.touched, effects.written)
+        t.order.tokens.take(carried, effects)
         needs.take(names[1:], carried)
         values = _hand(t, op, t.block(block), roots)
         t.located(op)
-        ordered = t.order.tokens.carried(effects.touched, effects.written)
+        ordered = t.order.tokens.carried(effects)
         t.b.body.op("continue", args=(*values, *ordered, *needs.handed_on(handed_on(block))))
     t.order.tokens.restore(kept)
     needs.take(op.results, _results(t, op, types, roots, region.results, effects))
@@ -138,7 +139,7 @@ class _LoopNeeds:
 
     def __init__(self, t: Translator, op: TritonOp, effects: Effects) -> None:
         self._tokens = t.order.tokens
-        self._flow = t.order.flow if effects.read & t.written else None
+        self._flow = t.order.flow if effects.read & t.whole.written else None
         self._size = max(map(lanes_of, _all_loads(op)), default=0)
         self._carries = [isinstance(type, TileType) and not isinstance(type.element, PointerType)
                          for type in op.regions[0].block.types[1:]]  # fmt: skip
@@ -172,7 +173,7 @@ def _results(
     given = iter(results)
     for name, value in zip(op.results, _take(t, types, roots, given), strict=True):
         t.define(name, value)
-    t.order.tokens.take(given, effects.touched, effects.written)
+    t.order.tokens.take(given, effects)
     return given
 
 
@@ -184,13 +185,14 @@ def while_(t: Translator, op: TritonOp) -> None:
     inits = [t.value(name) for name in op.operands]
     roots = t.effects.carried[op]
     first = _hand(t, op, inits, roots)
-    tokens, kept = t.order.tokens.carried(effects.touched, effects.written), t.order.tokens.copy()
+    tokens, kept = t.order.tokens.carried(effects), t.order.tokens.copy()
     wanted = _handed_types(op.result_types, results)
-    with t.b.body.loop([*first, *tokens], results=[*wanted, *(TOKEN for _ in tokens)]) as region, t.scope():
+    loop = t.b.body.loop([*first, *tokens], results=[*wanted, *(TOKEN for _ in tokens)])
+    with t.order.tokens.rounds(op), loop as region, t.scope():
         carried = iter(region.arguments)
         for name, value in zip(before.arguments, _take(t, before.types, roots, carried), strict=True):
             t.define(name, value)
-        t.order.tokens.take(carried, effects.touched, effects.written)
+        t.order.tokens.take(carried, effects)
         condition, *handed = t.block(before)
         t.located(op)
         with t.b.body.if_(condition) as branch:
@@ -198,7 +200,7 @@ def while_(t: Translator, op: TritonOp) -> None:
                 t.b.body.op("yield")
             with branch.otherwise():
                 left = _hand(t, op, handed, results)
-                t.b.body.op("break", args=(*left, *t.order.tokens.carried(effects.touched, effects.written)))
+                t.b.body.op("break", args=(*left, *t.order.tokens.carried(effects)))
         for name, value in zip(after.arguments, handed, strict=True):
             t.define(name, value)
             if t.order.flow is not None:
@@ -206,7 +208,7 @@ def while_(t: Translator, op: TritonOp) -> None:
         again = t.block(after)
         t.located(op)
         values = _hand(t, op, again, roots)
-        t.b.body.op("continue", args=(*values, *t.order.tokens.carried(effects.touched, effects.written)))
+        t.b.body.op("continue", args=(*values, *t.order.tokens.carried(effects)))
     t.order.tokens.restore(kept)
     _results(t, op, op.result_types, results, region.results, effects)
 
@@ -216,7 +218,7 @@ def if_(t: Translator, op: TritonOp) -> None:
     effects = _effects(t, op)
     roots = _roots(t, op, op.result_types)
     wanted = _handed_types(op.result_types, roots)
-    tokens = t.order.tokens.carried(effects.touched, effects.written)
+    tokens = t.order.tokens.carried(effects)
     kept = t.order.tokens.copy()
     loads = _BranchLoads(t, op)
     with t.b.body.if_(condition, [*wanted, *(TOKEN for _ in tokens), *(TOKEN for _ in range(loads.count))]) as branch:
@@ -227,7 +229,7 @@ def if_(t: Translator, op: TritonOp) -> None:
             with open_region(), t.scope():
                 handed = t.block(op.regions[number].block) if number < len(op.regions) else []
                 t.located(op)
-                ordered = t.order.tokens.carried(effects.touched, effects.written)
+                ordered = t.order.tokens.carried(effects)
                 t.b.body.op("yield", args=(*_hand(t, op, handed, roots), *ordered, *loads.handed_on(number)))
     t.order.tokens.restore(kept)
     loads.behind(_results(t, op, op.result_types, roots, branch.results, effects))
@@ -389,9 +391,9 @@ class _Graph:
             raise t.b.cannot(op, "a function that returns in both branches has no translation")
         types = self._blocks[merge].types if merge is not None else ()
         roots = () if merge is None else t.effects.arguments.get(self._blocks[merge], ((),) * len(types))
-        everything = Effects(frozenset({ANY}), frozenset({ANY}))
+        everything = self._everything()
         kept = t.order.tokens.copy()
-        tokens = t.order.tokens.carried(everything.touched, everything.written) if merge is not None else ()
+        tokens = t.order.tokens.carried(everything) if merge is not None else ()
         wanted = _handed_types(types, roots)
         with t.b.body.if_(condition, [*wanted, *(TOKEN for _ in tokens)]) as branch:
             for successor, open_region in zip(op.successors, (branch.then, branch.otherwise), strict=True):
@@ -405,8 +407,12 @@ class _Graph:
             return []
         given = iter(branch.results)
         merged = _take(t, types, roots, given)
-        t.order.tokens.take(given, everything.touched, everything.written)
+        t.order.tokens.take(given, everything)
         return merged
+
+    def _everything(self) -> Effects:
+        """What the branches of jumps may do."""
+        return Effects(frozenset({ANY}), frozenset({ANY}), scalars=self._t.whole.scalars)
 
     def _way(
         self, op: TritonOp, start: str, values: list[Translated], merge: str | None, roots: Sequence[Roots]
@@ -422,7 +428,7 @@ class _Graph:
                 return
         t.located(op)
         handed = _hand(t, op, values, roots)
-        t.b.body.op("yield", args=(*handed, *t.order.tokens.carried(frozenset({ANY}), frozenset({ANY}))))
+        t.b.body.op("yield", args=(*handed, *t.order.tokens.carried(self._everything())))
 
 
 def _one_return(function: TritonFunction) -> tuple[TritonBlock, ...]:

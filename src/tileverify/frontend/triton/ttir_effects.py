@@ -7,11 +7,10 @@ of the entry; pointers are followed through the ops that keep their base.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from .ttir import TritonBlock, TritonFunction, TritonModule, TritonOp
-from .ttir_order import ANY
+from .ttir_order import ANY, Effects, is_scalar_store
 
 _KEEP_BASE: Final = frozenset({
     "tt.addptr", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.trans", "tt.bitcast", "tt.unsplat",
@@ -38,23 +37,11 @@ _MOST_ROOTS: Final = 8
 _ORDERS_ALL: Final = frozenset({"ttg.barrier", "gpu.barrier"})
 
 
-@dataclass(frozen=True, slots=True)
-class Effects:
-    """The arrays that code touches and writes; `ANY` stands for all of them.  ``read``: those among them that loads
-    are known to read."""
-
-    touched: frozenset[str] = frozenset()
-    written: frozenset[str] = frozenset()
-    read: frozenset[str] = frozenset()
-
-    def __or__(self, other: Effects) -> Effects:
-        return Effects(self.touched | other.touched, self.written | other.written, self.read | other.read)
-
-
 Roots: TypeAlias = tuple[str, ...]
 """The parameters that a pointer may be into; none where these are not known, and of what is no pointer."""
 
 _EVERYTHING: Final = Effects(frozenset({ANY}), frozenset({ANY}))
+_ANY_SCALAR: Final = Effects(frozenset({ANY}), frozenset({ANY}), scalars=frozenset({ANY}))
 
 
 def handed_on(block: TritonBlock) -> tuple[str, ...]:
@@ -171,8 +158,14 @@ def _access(op: TritonOp, known: Mapping[str, Roots]) -> Effects:
         return Effects()
     roots = known.get(op.operands[0], ())
     semantics = {word for word, _ in op.words}
+    scalar = is_scalar_store(op)
     if not roots or (len(roots) > 1 and op.name not in _BY_CASE) or semantics & {"acquire", "release", "acq_rel"}:
-        return _EVERYTHING
+        return _ANY_SCALAR if scalar else _EVERYTHING
     place = frozenset(roots)
     nothing: frozenset[str] = frozenset()
-    return Effects(place, place if op.name in _WRITES else nothing, place if op.name in _READS else nothing)
+    return Effects(
+        place,
+        place if op.name in _WRITES else nothing,
+        place if op.name in _READS else nothing,
+        place if scalar else nothing,
+    )

@@ -15,7 +15,7 @@ from .ttir import DescriptorType, TritonOp
 from .ttir_arithmetic import pointer_to_integer
 from .ttir_constants import float_bits
 from .ttir_lanes import identity
-from .ttir_order import DataFlow, ProgramOrder, TritonOrder
+from .ttir_order import DataFlow, ProgramOrder, TritonOrder, is_scalar_store
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +111,12 @@ def store(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: Sequence[
 
 def _store(b: TileBuilder, order: AccessTokens, op: TritonOp, target: _Target, value: Value) -> None:
     also = order.flow.before_store(op, target.key, prod(target.place.shape)) if order.flow is not None else ()
+    scalar, asynchronous = is_scalar_store(op), target.asynchronous
 
     def access(place: TritonPointer, mask: Value | None) -> None:
-        token = order.tokens.before(place.root, writes=True, also=also, asynchronous=target.asynchronous)
+        token = order.tokens.before(place.root, writes=True, also=also, asynchronous=asynchronous, scalar=scalar)
         given = b.body.op("store_ptr_tko", ptr=b.address(place), val=value, mask=mask, token=token)
-        order.tokens.after(place.root, given, reads=False, writes=True)
+        order.tokens.after(place.root, given, reads=False, writes=True, scalar=scalar)
 
     _by_case(b, target, access)
 

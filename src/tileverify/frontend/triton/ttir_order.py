@@ -10,6 +10,10 @@ Triton IR has no tokens.  Two readings are of use:
   that meet are a fault of their own (TV202), so lane l of such a load and lane m of the store meet only for l = m.
   Accesses of tensor descriptors copy in a proxy of their own, and wait for data alone; later accesses follow them as
   they follow others (Triton waits for each copy, and has `bar.sync` behind the wait).
+  Thread 0 makes all scalar stores of a program, so that each follows those before it (the PTX of Triton 3.9, in
+  `test_ordered_by_triton.py`; PTX ISA, "Causality Order": program order of one thread, by which overlapping writes are
+  in coherence order).  A load of a scalar is made by each thread, and a store of a tile by whichever.
+  Where rounds of a loop overlap (`ttir_pipelines`), barriers of functions and atomics order nothing.
 
 With ``most=True`` a store waits for all loads before it, of every array, as data flow may order any of them: what meets
 even then is a fault, what meets without is undecided.
@@ -33,6 +37,7 @@ from ..bytecode.model import TileType, Value
 from .translated import Translated, TritonPointer, shape_of
 from .ttir import TritonBlock, TritonOp
 from .ttir_lanes import single_op
+from .ttir_pipelines import rounds_overlap
 from .ttir_places import ValueNumbers
 from .ttir_uses import ValueUses
 
@@ -41,17 +46,46 @@ ANY: Final = ""
 
 
 @dataclass(frozen=True, slots=True)
+class Effects:
+    """The arrays that code touches and writes; `ANY` stands for all of them.
+
+    ``read``: those among them that loads are known to read; ``scalars``: those to which scalar stores go.
+    """
+
+    touched: frozenset[str] = frozenset()
+    written: frozenset[str] = frozenset()
+    read: frozenset[str] = frozenset()
+    scalars: frozenset[str] = frozenset()
+
+    def __or__(self, other: Effects) -> Effects:
+        return Effects(
+            self.touched | other.touched,
+            self.written | other.written,
+            self.read | other.read,
+            self.scalars | other.scalars,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class _Last:
     """Tokens of one array: every later access waits for ``fence``; ``reads`` follows all loads since, ``touched`` all
-    accesses."""
+    accesses, ``scalars`` all scalar stores."""
 
     fence: Value
     reads: Value
     touched: Value
+    scalars: Value
+
+
+def _behind(token: Value) -> _Last:
+    """All accesses so far come before ``token``."""
+    return _Last(token, token, token, token)
 
 
 class _Order:
     """The tokens of each array, and how regions hand them on."""
+
+    _orders_scalars = False
 
     def __init__(self, body: BodyBuilder, roots: Iterable[str], sharing: Iterable[frozenset[str]] = ()) -> None:
         """``sharing``: groups of roots that may share memory; the first of a group stands for all."""
@@ -63,11 +97,11 @@ class _Order:
             self._standing |= {root: first for root, other in self._standing.items() if other in joined}
         self.start: Value = body.op("make_token")
         start = self.start
-        self._last = {root: _Last(start, start, start) for root in (*dict.fromkeys(self._standing.values()), ANY)}
+        self._last = {root: _behind(start) for root in (*dict.fromkeys(self._standing.values()), ANY)}
 
     def barrier(self) -> None:
         token = self.joined(last.touched for last in self._last.values())
-        self._last = {root: _Last(token, token, token) for root in self._last}
+        self._last = {root: _behind(token) for root in self._last}
 
     def _of(self, root: str | None, everything: bool) -> Mapping[str, _Last]:
         """The arrays that an access is ordered against; one through an unknown pointer stands in the way of all."""
@@ -88,27 +122,27 @@ class _Order:
         return made
 
     # --------------------------------------------------------------------------------- into and out of regions
-    def carried(self, touched: frozenset[str], written: frozenset[str]) -> tuple[Value, ...]:
-        """The tokens that a region hands on which touches and writes these arrays (`ANY`: all of them)."""
-        made: list[Value] = []
-        touched, written = self._all_standing(touched), self._all_standing(written)
-        for root, last in self._last.items():
-            if root in written or ANY in written:
-                made.append(last.fence)
-            if root in touched or ANY in touched:
-                made += [last.reads, last.touched]
-        return tuple(made)
+    def carried(self, effects: Effects) -> tuple[Value, ...]:
+        """The tokens that a region with these effects hands on."""
+        return tuple(getattr(self._last[root], name) for root, name in self._handed_on(effects))
 
-    def take(self, tokens: Iterable[Value], touched: frozenset[str], written: frozenset[str]) -> None:
-        """Go on behind ``tokens``, which `carried` gave for the same arrays."""
-        given = iter(tokens)
-        touched, written = self._all_standing(touched), self._all_standing(written)
-        for root, last in self._last.items():
-            if root in written or ANY in written:
-                last = replace(last, fence=next(given))
-            if root in touched or ANY in touched:
-                last = replace(last, reads=next(given), touched=next(given))
-            self._last[root] = last
+    def take(self, tokens: Iterable[Value], effects: Effects) -> None:
+        """Go on behind ``tokens``, which `carried` gave for the same effects."""
+        for (root, name), token in zip(self._handed_on(effects), tokens, strict=False):
+            self._last[root] = replace(self._last[root], **{name: token})
+
+    def _handed_on(self, effects: Effects) -> Iterator[tuple[str, str]]:
+        """The arrays and which of their tokens a region hands on."""
+        scalars = effects.scalars if self._orders_scalars else frozenset()
+        groups = (
+            (self._all_standing(effects.written), ("fence",)),
+            (self._all_standing(effects.touched), ("reads", "touched")),
+            (self._all_standing(scalars), ("scalars",)),
+        )
+        for root in self._last:
+            for roots, names in groups:
+                if root in roots or ANY in roots:
+                    yield from ((root, name) for name in names)
 
     def copy(self) -> dict[str, _Last]:
         return dict(self._last)
@@ -120,6 +154,11 @@ class _Order:
 class ProgramOrder(_Order):
     """Per array a load waits for the stores before it, a store for all accesses before it."""
 
+    @contextmanager
+    def rounds(self, loop: TritonOp) -> Iterator[None]:
+        """The body of ``loop`` comes next."""
+        yield
+
     def before(
         self,
         root: str | None,
@@ -128,28 +167,64 @@ class ProgramOrder(_Order):
         everything: bool = False,
         also: Sequence[Value] = (),
         asynchronous: bool = False,
+        scalar: bool = False,
     ) -> Value:
         """The token that an access waits for."""
         last = self._of(root, everything).values()
         return self.joined(each.touched if writes or everything else each.fence for each in last)
 
-    def after(self, root: str | None, token: Value, *, reads: bool, writes: bool, everything: bool = False) -> None:
+    def after(
+        self,
+        root: str | None,
+        token: Value,
+        *,
+        reads: bool,
+        writes: bool,
+        everything: bool = False,
+        scalar: bool = False,
+    ) -> None:
         """Note that an access gave ``token``."""
         for name, last in self._of(root, everything).items():
             if writes or everything:
-                self._last[name] = _Last(token, token, token)
+                self._last[name] = _behind(token)
             else:
                 self._last[name] = replace(last, touched=self.joined((last.touched, token)))
 
 
 class TritonOrder(_Order):
-    """Barriers, atomics and data flow; ``most``: a store waits for all loads before it."""
+    """Barriers, atomics and data flow.
+
+    ``most``: a store waits for all loads before it, a scalar one for all scalar stores; ``splits_warps``: parts of the
+    program may be executed by threads of their own, so that scalar stores have no order.
+    """
 
     def __init__(
-        self, body: BodyBuilder, roots: Iterable[str], sharing: Iterable[frozenset[str]] = (), *, most: bool
+        self,
+        body: BodyBuilder,
+        roots: Iterable[str],
+        sharing: Iterable[frozenset[str]] = (),
+        *,
+        most: bool,
+        splits_warps: bool,
     ) -> None:
         super().__init__(body, roots, sharing)
         self._most = most
+        self._orders_scalars = most or not splits_warps
+        self._before_rounds: dict[str, Value] | None = None  # scalar stores before the loop whose rounds overlap
+
+    @contextmanager
+    def rounds(self, loop: TritonOp) -> Iterator[None]:
+        """The body of ``loop`` comes next.  Where its rounds overlap, scalar stores have no order among themselves, and
+        atomics order nothing."""
+        kept = self._before_rounds
+        if kept is None and not self._most and rounds_overlap(loop):
+            self._before_rounds = {root: last.scalars for root, last in self._last.items()}
+        yield
+        self._before_rounds = kept
+
+    def barrier(self) -> None:
+        if self._before_rounds is None:
+            super().barrier()
 
     def before(
         self,
@@ -159,26 +234,50 @@ class TritonOrder(_Order):
         everything: bool = False,
         also: Sequence[Value] = (),
         asynchronous: bool = False,
+        scalar: bool = False,
     ) -> Value:
         """The token that an access waits for; an ``asynchronous`` one waits for data alone."""
         if asynchronous and not self._most:
             return self.joined(also or (self.start,))
+        everything = everything and self._before_rounds is None
         last = self._of(root, everything).values()
         if everything:
             return self.joined(each.touched for each in last)
         fences = [each.fence for each in last]
         reads = [each.reads for each in self._last.values()] if writes and self._most else []
-        return self.joined((*fences, *reads, *also))
+        scalars = self._scalars_before(root) if scalar else []
+        return self.joined((*fences, *reads, *scalars, *also))
 
-    def after(self, root: str | None, token: Value, *, reads: bool, writes: bool, everything: bool = False) -> None:
+    def _scalars_before(self, root: str | None) -> list[Value]:
+        """The scalar stores that a scalar store to ``root`` follows."""
+        if not self._orders_scalars:
+            return []
+        here = self._of(root, everything=False)
+        return [last.scalars if self._before_rounds is None else self._before_rounds[n] for n, last in here.items()]
+
+    def _scalars_after(self, last: _Last, token: Value) -> Value:
+        return token if self._before_rounds is None else self.joined((last.scalars, token))
+
+    def after(
+        self,
+        root: str | None,
+        token: Value,
+        *,
+        reads: bool,
+        writes: bool,
+        everything: bool = False,
+        scalar: bool = False,
+    ) -> None:
+        everything = everything and self._before_rounds is None
         for name, last in self._of(root, everything).items():
             if everything:
-                self._last[name] = _Last(token, token, token)
+                self._last[name] = _behind(token)
                 continue
             self._last[name] = replace(
                 last,
                 reads=self.joined((last.reads, token)) if reads else last.reads,
                 touched=self.joined((last.touched, token)),
+                scalars=self._scalars_after(last, token) if scalar else last.scalars,
             )
 
 
@@ -200,6 +299,18 @@ class TritonOrder(_Order):
 # A store at the places of a load need not be asked whether it needs the load's value, if nothing else uses that value,
 # and each lane of the store at most the same lane of it.  Either the lane that is stored depends on the one that is
 # loaded, and then the load comes first; or it does not, and then no one can tell what was loaded.
+
+
+#
+# A tile that is smaller than the program's threads, or a scalar, is loaded by several threads for each lane, and also
+# twice, where two layouts want it.  Only one of them stores a lane of a tile, and only thread 0 a scalar.  So another
+# one may load after the store, and what it makes of its value must be told by nobody:
+#
+#     a store that needs its own lane     the value goes to stores of as many lanes, of tiles of one axis, lane by lane:
+#                                         such tiles of one size have one layout, so that one thread loads and stores a
+#                                         lane, and the others store nothing
+#     a store that needs all lanes        as above, but lanes may meet: warps do so behind a barrier, so that all have
+#                                         loaded; one warp that holds all lanes alone stores alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,10 +369,11 @@ class _BlockLoads:
 class DataFlow:
     """The flow of values by their names, region by region: a token ends with its region, if no branch hands it on.
 
-    ``numbers``: which values are computed alike, so that accesses have the same places.
+    ``numbers``: which values are computed alike, so that accesses have the same places.  ``threads``: of a program.
     """
 
     numbers: ValueNumbers
+    threads: int
     _known: list[dict[str, Flow]] = field(default_factory=lambda: [{}])
     _made: list[list[Value]] = field(default_factory=lambda: [[]])
     _blocks: list[_BlockLoads] = field(default_factory=list)
@@ -304,10 +416,20 @@ class DataFlow:
     def loaded(self, op: TritonOp, key: tuple[object, ...], token: Value) -> None:
         """Note the result of a load, of places that ``key`` tells apart."""
         self._sizes[token] = lanes_of(op)
-        self.define(op.results[0], Flow(frozenset({_Load(self._same_key(key), token)})))
+        alone, at_all = self._waited_for(op)
+        place = self._same_key(key) if alone else _ELSEWHERE
+        self.define(op.results[0], Flow(frozenset({_Load(place, token)})) if at_all else _NOTHING)
         self._made[-1].append(token)
         if self._blocks:
             self._blocks[-1].loads.append((op, self._same_key(key), token))
+
+    def _waited_for(self, op: TritonOp) -> tuple[bool, bool]:
+        """Whether a lane of a store that needs its lane of the load ``op`` comes behind all threads that load that lane
+        and tell of it; whether one comes behind them that needs all lanes.  See "threads" above."""
+        if op.name != "tt.load" or lanes_of(op) >= self.threads:
+            return True, True
+        uses = self._blocks[-1].uses
+        return uses.only_stores(op, across=False), uses.only_stores(op, across=True)
 
     def made(self) -> tuple[Value, ...]:
         """The tokens of the loads of the current region, in their order, with those of branches inside of it."""
@@ -456,6 +578,12 @@ def _joined(flows: Iterable[Flow]) -> Flow:
 
 def _not_plain(flow: Flow) -> Flow:
     return Flow(frozenset(replace(load, plain=False) for load in flow.lanes), flow.whole)
+
+
+def is_scalar_store(op: TritonOp) -> bool:
+    """Whether ``op`` stores one element through a pointer that is no tile."""
+    place = op.printed_types[0] if op.printed_types else None
+    return op.name == "tt.store" and isinstance(place, TileType) and not place.shape
 
 
 def lanes_of(op: TritonOp) -> int:

@@ -257,6 +257,7 @@ class _Reader:
             tuple(parts.regions),
             tuple(parts.successors),
             parts.location,
+            tuple(parts.types),
         )
 
     def _result_names(self) -> tuple[str, ...]:

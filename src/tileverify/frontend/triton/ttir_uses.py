@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 from typing import Final
 
 from ..bytecode.model import TileType
-from .ttir import TritonBlock, TritonOp
+from .ttir import TritonBlock, TritonOp, TritonType
 
 _BY_LANE: Final = ("arith.", "math.")
 _BY_LANE_TOO: Final = frozenset({
     "tt.fp_to_fp", "tt.bitcast", "tt.extern_elementwise", "tt.clampf", "tt.precise_sqrt", "tt.precise_divf",
     "tt.mulhiui",
 })  # fmt: skip
+_ACROSS_LANES: Final = frozenset({"tt.splat", "tt.reshape", "tt.broadcast", "tt.unsplat", "tt.reduce", "tt.scan"})
 _VALUE: Final = 1
 """The operand of a store that is stored."""
 
@@ -57,6 +59,35 @@ class ValueUses:
                 else:
                     return None
         return next(iter(stores)) if len(stores) == 1 else None
+
+    def only_stores(self, load: TritonOp, *, across: bool) -> bool:
+        """Whether the value of ``load`` reaches nothing but stores of as many lanes, by tiles of one axis, or of none;
+        ``across``: lanes may meet on the way."""
+        size, seen = _line(load), set[str]()
+        waiting = [*load.results]
+        while waiting:
+            name = waiting.pop()
+            if size is None or name in self._inside:
+                return False
+            seen.add(name)
+            for op in self._users.get(name, ()):
+                stored = op.name == "tt.store" and _lanes(op.printed_types[0]) == size
+                moved = across and op.name in _ACROSS_LANES and _line(op) in (1, size)
+                computed = moved or (_is_by_lane(op) and _line(op) in (1, size))
+                if not stored and not computed:
+                    return False
+                waiting += [result for result in op.results if result not in seen]
+        return True
+
+
+def _line(op: TritonOp) -> int | None:
+    """The lanes of the results, if these are tiles of one axis or scalars, and all alike."""
+    lanes = {_lanes(type) for type in op.result_types}
+    return lanes.pop() if len(lanes) == 1 else None
+
+
+def _lanes(type: TritonType) -> int | None:
+    return prod(type.shape) if isinstance(type, TileType) and len(type.shape) <= 1 else None
 
 
 def _is_by_lane(op: TritonOp) -> bool:

@@ -626,3 +626,22 @@ def spread(x, BLOCK: tl.constexpr):
     (small,) = results(tileverify, write(kernel.replace("SMALL", "16"), spec))
     (same,) = results(tileverify, write(kernel.replace("SMALL", "256"), spec))
     assert (small["verdict"], same["verdict"]) == ("undecided", "proved")
+
+
+@pytest.mark.parametrize(("element", "test"), [("bool", ""), ("bool", " != 0"), ("i8", " != 0"), ("i32", " > 0")])
+def test_a_fault_that_hangs_on_a_mask_in_memory_names_it(tileverify: CommandLine, element: str, test: str) -> None:
+    """Triton reads booleans as bytes."""
+    source = f"""@triton.jit
+def mark(out, chosen, BLOCK: tl.constexpr):
+    lane = tl.arange(0, BLOCK)
+    tl.store(out + lane, 1.0, mask=tl.load(chosen + tl.program_id(0) * BLOCK + lane){test})
+"""
+    launch = f"""[[launch]]
+kernel = "mark"
+grid = ["B"]
+args = {{ out = "f32[64]", chosen = "{element}[B * 64]", BLOCK = 64 }}
+"""
+    (result,) = results(tileverify, write(source, launch))
+    (finding,) = result["findings"]
+    assert finding["code"] == "TV901"
+    assert "which programs get there depends on the contents of `chosen`" in finding["message"]

@@ -305,6 +305,11 @@ def _reason(obligation: Obligation, conditions: tuple[Term, ...], unknown: bool)
         return OpenReason(TV.DATA_DEPENDENT, f"{what} on the contents of {names}", tuple(facts))
     if unknown:
         return OpenReason(TV.ARITHMETIC_OUT_OF_REACH, "the arithmetic is out of the solver's reach")
+    seen = _seen_otherwise(conditions)
+    if seen:
+        places = _places(obligation)
+        what = "the address depends" if _seen_otherwise(places) else "which blocks get there depends"
+        return OpenReason(TV.DATA_DEPENDENT, f"{what} on the contents of {', '.join(f'`{name}`' for name in seen)}")
     own = [leaf.function.name for c in conditions for leaf in c.free if _is_of_block(leaf)]
     if any(not _OF_LOOPS.match(name) for name in own):
         return OpenReason(
@@ -337,8 +342,19 @@ def _is_of_block(leaf: Term) -> bool:
     return leaf.kind is t.TermKind.APPLY and leaf.function.scope is t.Scope.BLOCK
 
 
-def _only_in_conditions(obligation: Obligation, arrays: list[str]) -> set[str]:
-    """Those of the arrays whose values say whether an access is made, and not where."""
+_SEEN_OTHERWISE: Final = re.compile(r"global (\S+).*|(\S+)(?: as \w+)?(?: at byte)|(\S+) as \w+")
+"""Functions that stand for what an array holds, seen as other elements: bytes of booleans, words of floats."""
+
+
+def _seen_otherwise(conditions: Sequence[Term]) -> list[str]:
+    """The arrays whose contents occur in ``conditions`` in a form of which no data fact speaks."""
+    functions = {leaf.function for c in conditions for leaf in c.free if leaf.kind is t.TermKind.APPLY}
+    found = (_SEEN_OTHERWISE.fullmatch(each.name) for each in functions if each.array is None)
+    return sorted({match[match.lastindex or 0] for match in found if match})
+
+
+def _places(obligation: Obligation) -> list[Term]:
+    """Where the accesses go that are asked about."""
     places: list[Term] = []
     for site in (obligation.first, obligation.second):
         if site is not None:
@@ -349,6 +365,12 @@ def _only_in_conditions(obligation: Obligation, arrays: list[str]) -> set[str]:
                 else (footprint.offset,)
             )
             places += [*where, *(() if index is None else (index,))]
+    return places
+
+
+def _only_in_conditions(obligation: Obligation, arrays: list[str]) -> set[str]:
+    """Those of the arrays whose values say whether an access is made, and not where."""
+    places = _places(obligation)
     if not places or any(_is_of_block(leaf) and leaf.function.array is None for term in places for leaf in term.free):
         return set()  # what loops hand on may come from anywhere
     return set(arrays) - loaded_values(places).keys()

@@ -173,3 +173,16 @@ def fill_one_of_two(a, b, A, B, BLOCK: tl.constexpr):
     size = tl.where(second, B, A)
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(target + at, at, mask=at < size)
+
+
+@triton.jit
+def mark_where_said(out, chosen, BLOCK: tl.constexpr):
+    """Each program marks the same elements, if its part of a mask says so."""
+    lane = tl.arange(0, BLOCK)
+    tl.store(out + lane, 1.0, mask=tl.load(chosen + tl.program_id(0) * BLOCK + lane))
+
+
+@triton.jit
+def mark_own_where_said(out, chosen, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, 1.0, mask=tl.load(chosen + at))

@@ -645,3 +645,53 @@ args = {{ out = "f32[64]", chosen = "{element}[B * 64]", BLOCK = 64 }}
     (finding,) = result["findings"]
     assert finding["code"] == "TV901"
     assert "which programs get there depends on the contents of `chosen`" in finding["message"]
+
+
+HEURISTICS = """@triton.heuristics({
+    "EVEN": lambda args: args["n"] % args["BLOCK"] == 0,
+    "LARGE": lambda args: args["BLOCK"] > 99,
+    "BIASED": lambda args: args["bias"] is not None,
+    "num_warps": lambda args: args["BLOCK"] // 32,
+})
+@triton.jit
+def tail(out, bias, n, BLOCK: tl.constexpr, EVEN: tl.constexpr, LARGE: tl.constexpr, BIASED: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    if EVEN:
+        tl.store(out + at, 1.0)
+    else:
+        tl.store(out + at, 1.0, mask=at < n)
+"""
+HEURISTICS_LAUNCH = """[[launch]]
+kernel = "tail"
+grid = ["cdiv(n, 128)"]
+args = { out = "f32[n]", bias = "f32[n]", n = "NUMBER", BLOCK = 128, EVEN = false, LARGE = true, BIASED = true }
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "mistake"),
+    [
+        ("", "", None),
+        (
+            "LARGE = true",
+            "LARGE = false",
+            "args.LARGE: @triton.heuristics makes it True in every such launch, not False",
+        ),
+        ("BIASED = true", "BIASED = false", "args.BIASED: @triton.heuristics makes it True in every such launch"),
+        ('"NUMBER"', '"i32 = 256"', "args.EVEN: @triton.heuristics makes it True in every such launch, not False"),
+        ('"NUMBER"', '"i32 = 255"', None),
+        ("grid", "options = { num_warps = 8 }\ngrid", "options.num_warps: @triton.heuristics makes it 4"),
+    ],
+)
+def test_a_constant_is_what_its_heuristic_computes(
+    tileverify: CommandLine, old: str, new: str, mistake: str | None
+) -> None:
+    path = write(HEURISTICS, HEURISTICS_LAUNCH.replace(old, new, 1).replace("NUMBER", "i32"))
+    code, out, err = tileverify("check", str(path), "--no-cache")
+    if mistake is not None:
+        assert code == 2
+        assert mistake in out + err
+        return
+    assert code == 0
+    told = "EVEN = False is what the launch spec says; @triton.heuristics computes it at each launch"
+    assert (told in out) == (new != '"i32 = 255"')

@@ -47,6 +47,7 @@ from ..sources.entry_launch import inferred_unit
 from ..sources.fixed_inputs import PythonScan
 from ..sources.importing import import_file
 from .guessed_launch import GuessedParameters, configurations, guessed_parameters
+from .heuristics import DEFAULTS, heuristic_notes
 from .host_descriptors import described_parameters, entry_names, passed_descriptors
 from .in_place import with_equal_scalars
 from .inductor import calling_code, forget_the_driver, is_inductor, speaks_of_inductor
@@ -264,6 +265,7 @@ def compile_triton_kernel(kernel: TritonKernel, spec: LaunchSpec) -> KernelUnit:
     Triton rejects it or an op has no translation.
     """
     started = time.perf_counter()
+    spec = replace(spec, notes=(*spec.notes, *heuristic_notes(spec, kernel.decorated_function)))
     return unit_of_ir(specialised_ir(kernel, spec), kernel.name, kernel.file, spec, kernel.line, started)
 
 
@@ -308,7 +310,7 @@ def _is_one(argument: Argument) -> bool:
 
 def _threads(spec: LaunchSpec) -> int:
     """Of a program of a kernel that is compiled under ``spec``."""
-    options: dict[str, int] = {"num_warps": 4, "num_ctas": 1, **dict(spec.options)}  # Triton's defaults
+    options: dict[str, int] = {**DEFAULTS, **dict(spec.options)}
     return 32 * options["num_warps"] * options["num_ctas"]
 
 

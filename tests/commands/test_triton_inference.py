@@ -265,3 +265,31 @@ def test_the_gate_says_that_it_refuses_warnings(tileverify: CommandLine) -> None
     (said,) = [reason for reason in answer["reasons"] if reason.startswith("warning")]
     assert "the kernel is proved, but the gate refuses warnings too" in said
     assert "compute the index in 64 bits" in said
+
+
+GUESSED = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def norm(out, x, n, eps, scale, rounds, count: tl.int32, BLOCK: tl.constexpr, num_stages: tl.constexpr, S: tl.constexpr,
+         WARPS: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + at, mask=at < n, other=0.0)
+    for step in tl.range(0, rounds, num_stages=S):
+        value += 1.0
+    tl.store(out + at, value / (count + eps) * tl.full((BLOCK,), 1.0, tl.float32) * scale, mask=at < n)
+"""
+
+
+def test_what_only_makes_floats_is_a_float_and_options_are_small(tileverify: CommandLine, tmp_path: Path) -> None:
+    file = tmp_path / "norm.py"
+    file.write_text(GUESSED)
+    code, out, _ = tileverify("check", str(file), "--no-cache")
+    assert code == 0
+    assumed = 'n = "i32"; eps = "i32"; scale = "f32"; rounds = "i32"; count = "i32"'
+    assert assumed in out  # the sum of eps and an integer is an integer
+    assert "BLOCK = 128; num_stages = 3; S = 3; WARPS = 4" in out
+    file.write_text(GUESSED.replace("count + eps", "value + eps"))
+    _, out, _ = tileverify("check", str(file), "--no-cache")
+    assert 'eps = "f32"; scale = "f32"; rounds = "i32"; count = "i32"' in out

@@ -2,7 +2,8 @@
 
 A kernel's text gives its parameters no types.  Those that an access goes through are pointers, others scalars; of
 arrays whose elements reach an address the elements are taken for integers, of others for floats.  Compile-time
-constants have their defaults, or the values of the first configuration of ``@triton.autotune``.  A parameter with
+constants have their defaults, or the values of the first configuration of ``@triton.autotune``; options of the
+compiler are small.  A parameter with
 methods of a tensor descriptor is one; along each axis its block is the constant that the index there is made of.  All
 of it is a guess, and told as one.
 """
@@ -10,6 +11,7 @@ of it is a guess, and told as one.
 from __future__ import annotations
 
 import ast
+import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +22,9 @@ from .inductor import element_type, is_inductor
 _ACCESSES: Final = ("load", "store")
 _BLOCK: Final = 128
 """What a constant is taken for that has no value anywhere: most are extents of a block."""
+_OPTIONS: Final[Mapping[str, int]] = {"num_stages": 3, "num_warps": 4, "num_ctas": 1, "loop_unroll_factor": 2}
+"""What those are taken for that are options of the compiler, by the keyword that takes them."""
+_OPTION: Final = re.compile(r"(?:.*_)?(stages|warps|ctas|unroll_factor)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +51,9 @@ def guessed_parameters(function: Any, decorated: object) -> GuessedParameters:
     pointers = {name: "i32" if name in use.indices else "f32" for name in names if name in use.pointers}
     chosen: dict[str, object] = next((dict(each.kwargs) for each in configurations(decorated)), {})
     constants = {
-        parameter.name: chosen.get(parameter.name, parameter.default if parameter.has_default else _BLOCK)
-        for parameter in function.params
-        if parameter.is_constexpr
+        each.name: chosen.get(each.name, each.default if each.has_default else use.usual(each.name))
+        for each in function.params
+        if each.is_constexpr
     }
     descriptors = {
         name: tuple(_extent(constants, axis) for axis in axes)
@@ -88,6 +93,7 @@ class _PointerUse:
     pointers: set[str] = field(default_factory=set)
     indices: set[str] = field(default_factory=set)
     descriptors: dict[str, tuple[int | str | None, ...]] = field(default_factory=dict)
+    _options: dict[str, int] = field(default_factory=dict)
     _values: dict[str, list[ast.expr]] = field(default_factory=dict)
     _names: tuple[str, ...] = ()
 
@@ -102,7 +108,16 @@ class _PointerUse:
             if isinstance(node, ast.Call):
                 self._call(node)
 
+    def usual(self, constant: str) -> int:
+        """The number that a constant is taken for: by the option that it is given to, then by its name."""
+        named = _OPTION.fullmatch(constant)
+        option = next((each for each in _OPTIONS if named is not None and each.endswith(named[1].lower())), "")
+        return self._options.get(constant, _OPTIONS.get(option, _BLOCK))
+
     def _call(self, node: ast.Call) -> None:
+        for keyword in node.keywords:
+            if (option := keyword.arg or "") in _OPTIONS and isinstance(keyword.value, ast.Name):
+                self._options[keyword.value.id] = _OPTIONS[option]
         called = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         self._descriptor(node)
         for place in self._places(node):

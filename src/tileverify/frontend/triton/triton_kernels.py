@@ -18,7 +18,7 @@ import time
 import types
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -54,6 +54,7 @@ from .inductor import calling_code, forget_the_driver, is_inductor, speaks_of_in
 from .translate import MOST_THREADS, SharedArrays, translate
 from .ttir import TritonFunction, TritonModule
 from .ttir_reader import declared_parameters, read_ttir, read_ttir_text
+from .ttir_uses import only_as_floats
 
 EXTRA: Final = "triton"
 _DIVISOR: Final = 16
@@ -224,17 +225,24 @@ def _compiled_guess(
     for element in ("f32", "f16", "i32"):
         signature = _signature(kernel, guess, element)
         try:
-            return signature, constants, triton_ir(kernel, signature, constants, {}, diagnostics=diagnostics)
+            text = triton_ir(kernel, signature, constants, {}, diagnostics=diagnostics)
+            told = {each.name for each in kernel.function.params if each.annotation_type} | guess.words.keys()
+            floats = [name for name in only_as_floats(read_ttir(text, str(kernel.file))) if name not in told]
+            with suppress(SourceError):
+                typed = signature | dict.fromkeys(floats, "fp32")
+                if floats:
+                    return typed, constants, triton_ir(kernel, typed, constants, {}, diagnostics=diagnostics)
+            return signature, constants, text
         except SourceError as error:
             first = first or error
         if "f32" not in guess.pointers.values():
             break
     assert first is not None
     blocks = {f"{name} in blocks of": list(block) for name, block in guess.descriptors.items()}
-    told = ", ".join(
+    assumed = ", ".join(
         (*(f"{name} {block}" for name, block in blocks.items()), *(f"{n} = {v}" for n, v in constants.items()))
     )
-    raise replace(first, message=f"{first.message} (no launch spec: assumed {told or 'no constants'})") from None
+    raise replace(first, message=f"{first.message} (no launch spec: assumed {assumed or 'no constants'})") from None
 
 
 def _signature(kernel: TritonKernel, guess: GuessedParameters, floats: str) -> dict[str, str]:

@@ -7,7 +7,8 @@ from math import prod
 from typing import Final
 
 from ..bytecode.model import TileType
-from .ttir import TritonBlock, TritonOp, TritonType
+from .ttir import TritonBlock, TritonModule, TritonOp, TritonType
+from .ttir_pipelines import ops_within
 
 _BY_LANE: Final = ("arith.", "math.")
 _BY_LANE_TOO: Final = frozenset({
@@ -78,6 +79,27 @@ class ValueUses:
                     return False
                 waiting += [result for result in op.results if result not in seen]
         return True
+
+
+_SPREADS: Final = frozenset({"tt.splat", "tt.broadcast", "tt.expand_dims", "tt.reshape"})
+
+
+def only_as_floats(module: TritonModule) -> Iterator[str]:
+    """The integers among the parameters of the only kernel that are made floats wherever they are used."""
+    (kernel,) = module.kernels
+    users: dict[str, list[TritonOp]] = {}
+    for op in ops_within(kernel.body):
+        for name in (*op.operands, *(name for successor in op.successors for name in successor.arguments)):
+            users.setdefault(name, []).append(op)
+    for parameter in kernel.parameters:
+        waiting, seen = [f"%{parameter.name}"], list[TritonOp]()
+        while waiting:
+            for op in users.get(waiting.pop(), ()):
+                seen.append(op)
+                waiting += op.results if op.name in _SPREADS else ()
+        converted = [op for op in seen if op.name not in _SPREADS]
+        if converted and all(op.name == "arith.sitofp" for op in converted):
+            yield parameter.name
 
 
 def _line(op: TritonOp) -> int | None:

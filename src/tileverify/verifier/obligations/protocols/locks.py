@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations_with_replacement
+from typing import Final
 
 from ....contract import terms as t
 from ....contract.contract import Contract
@@ -42,7 +43,7 @@ class Flag:
 
     ``values``: the constants that are written, if nothing else is.  ``above``: the side conditions for "every value
     that is written is ``initial.high`` or more".  ``turns``: those for "all writes release, and who writes u > high
-    has acquired u - 1 there before, and waited for it".  ``None`` where that was not shown.
+    has acquired u - 1 or more there before, and waited for it".  ``None`` where that was not shown.
     """
 
     writers: tuple[PreparedSite, ...]
@@ -52,10 +53,16 @@ class Flag:
     turns: tuple[SideCondition, ...] | None
 
 
-def stores(prepared: PreparedSite) -> bool:
-    """It puts its integer operand there, whatever was there before."""
-    plain = prepared.site.access is Access.WRITE or prepared.site.mode == "xchg"
-    return plain and prepared.site.argument is not None
+_PUTTING: Final = ("xchg", "cas", "max", "min", "umax", "umin")
+
+
+def puts(prepared: PreparedSite) -> bool:
+    """It puts its integer operand there, or leaves what it finds.
+
+    Who leaves it goes on with the release sequence that it reads from, as in `changers`.
+    """
+    written = prepared.site.access is Access.WRITE or prepared.site.mode in _PUTTING
+    return written and prepared.site.argument is not None
 
 
 def find_flag(
@@ -75,14 +82,14 @@ def find_flag(
     if not writers or initial is None:
         return None
     analysis = _Analysis(writers, initial, watched, contract, ask, explained)
-    plain = all(map(stores, writers))
+    plain = all(map(puts, writers))
     above, turns = (analysis.all(analysis.below()), analysis.turns()) if plain else (None, None)
     return Flag(writers, initial, _constants(writers), above, turns)
 
 
 def _constants(writers: Sequence[PreparedSite]) -> tuple[Term, ...] | None:
     """What ``writers`` put there, if each writes a constant or nothing, as a compare-and-swap may."""
-    written = [each.site.argument for each in writers if stores(each) or each.site.mode == "cas"]
+    written = [each.site.argument for each in writers if puts(each)]
     known = [value for value in written if value is not None and value.kind is TermKind.CONST]
     return tuple(dict.fromkeys(known)) if len(known) == len(writers) else None
 
@@ -116,7 +123,7 @@ class _Analysis:
                     before(each, point),
                     awaited(each.origin, by=write, own=each, other=identity),
                     meet(each.here, here, self.contract, lanes_matter=True),
-                    t.eq(each.value, previous),
+                    t.le(previous, each.value),
                 )
                 for each in seen
                 if acquires(each.origin)
@@ -264,7 +271,7 @@ class Locks:
         gives = [each for each in writers if not _takes(each, free)]
         if free.kind is not TermKind.CONST or len(gives) == len(writers):
             return None
-        if not all(releases(each) and _puts(each) and each.site.argument is free for each in gives):
+        if not all(releases(each) and _frees(each) and each.site.argument is free for each in gives):
             return None
         taken = (each for each in writers if _takes(each, free))
         written = ((each.guard, t.eq(each.site.argument, free)) for each in taken if each.site.argument is not None)
@@ -343,6 +350,6 @@ def _takes(prepared: PreparedSite, free: Term) -> bool:
     return site.argument is not free and not site.lanes
 
 
-def _puts(prepared: PreparedSite) -> bool:
-    """It puts its integer operand there, perhaps only where it finds another one."""
-    return stores(prepared) or (prepared.site.mode == "cas" and prepared.site.argument is not None)
+def _frees(prepared: PreparedSite) -> bool:
+    """It puts its integer operand there, perhaps only where it finds a certain other one."""
+    return puts(prepared) and (prepared.site.access is Access.WRITE or prepared.site.mode in ("xchg", "cas"))

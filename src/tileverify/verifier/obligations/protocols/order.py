@@ -20,9 +20,11 @@ W is not R.  So the two race only if
 
     low <= v < high   or   some C, W:  v = value(W) and not (C = A and W releases and waits for X)     (source)
 
-`by_turn`: all that writes the array releases, and whoever writes u > high has acquired u - 1 from the same location
-before, and waited for it.  So from v down to ``high`` every value was written, each behind the acquire of the one
-below it.  If nobody but S could write w = value(S) there, and high <= w <= v, then S is in that chain:
+`by_turn`: all that writes the array releases, and whoever writes u > high has acquired u - 1 or more from the same
+location before, and waited for it.  So from v on, what was acquired leads from write to write, each behind the next.
+It goes down by one at most and ends at ``high`` or below, or at what was there at first.  So every value from
+``high`` to v is among those that were written.  If nobody but S could write w = value(S) there, and high <= w <= v,
+then S is in that chain:
 
     high <= w <= v   ->   X before Y                                                                     (turn)
 
@@ -62,7 +64,7 @@ from .instances import (
     releases,
     variables_of,
 )
-from .locks import Flag, stores
+from .locks import Flag, puts
 from .phases import Phases
 
 
@@ -211,7 +213,7 @@ class Orders:
             itself = _same(theirs, copy, way.there, seen, self.contract)
             meets = meet(theirs.here, seen.here, self.contract)
             parts = [theirs.guard, *_inside(copy, self.contract), meets, t.not_(itself)]
-            if stores(write) or (write.site.mode == "cas" and theirs.argument is not None):
+            if puts(write):
                 assert theirs.argument is not None
                 parts.append(t.eq(v, theirs.argument))
             if releases(write):

@@ -25,6 +25,7 @@ from ...contract.terms import (
     and_,
     apply,
     ceildiv,
+    conjuncts,
     eq,
     implies,
     le,
@@ -322,12 +323,19 @@ def for_loop(m: SymbolicExecutor, op: Op) -> tuple[SymbolicValue, ...]:
     inits = op.group("inits")
     if not all(isinstance(m.value(init), Opaque) for init in inits):
         solution = body.solve(inits, guard, narrowings=0)
+        completed = _completed(m, solution)
+
+        def reached(time: Term) -> Term:
+            return TRUE if completed is TRUE else weaken(eq(time, ZERO), substitute(completed, {k: previous_to(time)}))
+
+        body.loop = replace(loop, reached=reached(k))
         if m.recording:
             body.keep_loop_values(solution, guard)
-            body.run(solution.at(k, solution.tokens.at(k)), guard, solution.slots)
+            body.run(solution.at(k, solution.tokens.at(k)), and_(guard, reached(k)), solution.slots)
         trips, definition = _trips(m, op, lower, upper, step)
         results = solution.at(trips, solution.tokens.left_by_exhaustion(trips))
         note_form(m, body, solution, left=results)
+        m.narrow(reached(trips))
         if any(trips in part.free for result in results for part in _terms(result)):
             m.narrow(definition)
         return results
@@ -335,6 +343,12 @@ def for_loop(m: SymbolicExecutor, op: Op) -> tuple[SymbolicValue, ...]:
         note_form(m, body)
         body.run([OWN] * len(carried), guard)
     return (OWN,) * len(carried)
+
+
+def _completed(m: SymbolicExecutor, solution: Solution) -> Term:
+    """What iteration k found in memory that blocks synchronise through, if it ended; other conditions are left out."""
+    ended = simplified(or_(*(solution.numbers.resolve(exit.condition) for exit in solution.exits.continues)))
+    return and_(*(part for part in conjuncts(ended) if any(map(m.is_of_atomic, part.free))))
 
 
 def _bound(m: SymbolicExecutor, op: Op, name: str) -> Term:

@@ -110,8 +110,8 @@ class Lane:
 class Loop:
     """One enclosing loop: ``iteration`` counts from 0; ``value`` is a ``for``'s induction variable, in terms of it.
 
-    For a loop that ends by a ``break`` (no ``value``): ``reached`` holds in each entered iteration, for it and for all
-    before it.  ``last``: a function of the outer iterations, the number of the iteration that broke off (``None``: only
+    ``reached`` holds in each entered iteration, for it and for all before it; of a ``for``, it says what the iteration
+    before found where blocks synchronise.  For a loop that ends by a ``break`` (no ``value``), ``last``: a function of the outer iterations, the number of the iteration that broke off (``None``: only
     iteration 0 is ever entered).
     """
 
@@ -235,8 +235,8 @@ class LoopForm:
     ``offset``: of the loop in the bytecode.  ``time``: a variable, the number of an iteration that begins; also of the
     one after the last.  ``carried``: each carried value at that time: a term; for a pointer its origin and offset; for
     a token a map from offsets of accesses to the condition under which it awaits them; else ``None``.
-    ``left``: the same maps for tokens after the loop.  ``reached`` (of a `loop`): holds in iteration ``iteration`` if
-    it runs.  ``last``: the symbol for the number of the iteration that broke off.
+    ``left``: the same maps for tokens after the loop.  ``reached``: holds in iteration ``iteration`` if it runs, and of
+    a ``for`` behind the last one, too.  ``last`` (of a `loop`): the symbol for the number of the iteration that broke off.
     """
 
     offset: int

@@ -239,11 +239,20 @@ class Locks:
                 continue  # who finds the lock free without a change holds nothing
             waits = awaited(take.origin, by=x, own=take, other=identity)
             condition = t.and_(before(take, point), waits, t.eq(take.value, lock.free))
-            if condition is t.FALSE:
-                continue
-            given = self.ask.refuses_all(self._given_early(x, take, condition, give) for give in lock.gives)
-            if given is not None:
-                yield HeldLock(take, condition, (*lock.side_conditions, *given))
+            for held in dict.fromkeys((condition, t.and_(condition, self._given_in_round(x, take, lock)))):
+                early = (self._given_early(x, take, held, give) for give in lock.gives)
+                given = None if held is t.FALSE else self.ask.refuses_all(early)
+                if given is not None:
+                    yield HeldLock(take, held, (*lock.side_conditions, *given))
+                    break
+
+    def _given_in_round(self, x: PreparedSite, take: Instance, lock: Lock) -> Term:
+        """In the iteration of ``x`` the lock is given back for ``take``: not in one before, where locks go from hand to
+        hand."""
+        around = [loop.name for loop in x.site.loops]
+        alike = (give for give in lock.gives if [loop.name for loop in give.site.site.loops] == around)
+        same = ((give.chosen, t.not_(different(take, give.take))) for give in alike if not give.site.site.lanes)
+        return t.or_(*(t.and_(*each) for each in same))
 
     def _given_early(self, x: PreparedSite, take: Instance, held: Term, give: Give) -> SideCondition:
         """The lock is given back without waiting for ``x``, which the same take holds."""

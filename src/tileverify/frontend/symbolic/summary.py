@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ...contract.terms import TRUE, Function, Term, add, apply, const, scale, var
+from ...contract.terms import TRUE, Function, Sort, Term, add, and_, apply, const, le, scale, var
 from ...contract.terms.launch_wide import launch_function, launch_variable
 from ...contract.variables import ADDRESS_MAX, argument_address
 from ...results.codes import TV
@@ -205,7 +205,7 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class LoopValue:
-    """A loop-carried integer without a closed form: ``v(0) = init``, ``v(k + 1) = next`` of iteration k.
+    """A loop-carried integer or truth value without a closed form: ``v(0) = init``, ``v(k + 1) = next`` of iteration k.
 
     For k >= 1, terms contain ``rest + modulus * function(*context, k, *lanes)`` as ``v(k)``.  ``context``: the
     iteration variables of the outer loops.  ``entered``: the path condition of the loop.  ``handed_on``: iteration k
@@ -225,7 +225,15 @@ class LoopValue:
 
     def at(self, function_value: Term) -> Term:
         """v(k), given an application of ``function``."""
+        if self.function.sort is Sort.BOOL:
+            return function_value
         return add(scale(self.modulus, function_value), const(self.rest))
+
+    def can_be(self, value: Term) -> Term:
+        """Whether a value of ``function`` makes ``value``, where the modulus is 1."""
+        low, high = self.function.low, self.function.high
+        least = TRUE if low is None else le(const(low + self.rest), value)
+        return least if high is None else and_(least, le(value, const(high + self.rest)))
 
 
 @dataclass(frozen=True, slots=True)

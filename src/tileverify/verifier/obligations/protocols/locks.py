@@ -23,6 +23,7 @@ from .instances import (
     Fact,
     Initial,
     Instance,
+    LoopHistory,
     Point,
     SideCondition,
     acquires,
@@ -208,6 +209,7 @@ class Locks:
 
     sites: Sequence[PreparedSite]
     watched: Mapping[str, PreparedSite]
+    history: LoopHistory
     contract: Contract
     ask: Asker
     explained: Callable[[], Callable[[Obligation], Obligation] | None]
@@ -233,7 +235,7 @@ class Locks:
 
     def _find_held(self, x: PreparedSite) -> Iterator[HeldLock]:
         point = Point.at(x.site, identity)
-        for take in values_in([x.guard], self.watched, {"": identity})[""]:
+        for take in self._seen_before(x):
             lock = self._lock(take.origin)
             if lock is None or not _takes(take.origin, lock.free):
                 continue  # who finds the lock free without a change holds nothing
@@ -245,6 +247,11 @@ class Locks:
                 if given is not None:
                     yield HeldLock(take, held, (*lock.side_conditions, *given))
                     break
+
+    def _seen_before(self, x: PreparedSite) -> Sequence[Instance]:
+        """What the way to ``x`` depends on, through what loops carry, too."""
+        block = {"": identity}
+        return values_in((x.guard, *self.history.turns((x.guard,), block)), self.watched, block)[""]
 
     def _given_in_round(self, x: PreparedSite, take: Instance, lock: Lock) -> Term:
         """In the iteration of ``x`` the lock is given back for ``take``: not in one before, where locks go from hand to
@@ -319,7 +326,7 @@ class Locks:
         """Takes on which it depends whether ``give`` takes place, with the condition that it waits for the take, which
         succeeded."""
         point, here = Point.at(give.site, identity), own_instance(give, identity)
-        for take in values_in([give.guard], self.watched, {"": identity})[""]:
+        for take in self._seen_before(give):
             if _takes(take.origin, free) and take.origin.origin.name == give.origin.name:
                 yield (
                     take,

@@ -472,7 +472,7 @@ class CarriedClaims:
             raise Misread(f"{what} is none that the loop carries")
         (now,) = terms_of(self._at(position, k))
         stand_in = self._application(position, k)
-        plain = add(scale(said.modulus, stand_in), const(said.rest))
+        plain = said.at(stand_in)
         if said.lanes != lanes(shape(self.carried[position])):
             raise Misread(f"{what} has other lanes")
         self.ev.speaks_of((said.init, said.next, said.entered, said.handed_on), what)

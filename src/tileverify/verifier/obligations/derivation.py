@@ -91,7 +91,7 @@ class _Walk:
             self.promises.append(Preparer(summary, contract, ledger, use=self.use).promise(item))
             self.wraps_of_promises.append((self.promises[-1], ledger.taken()))
         preparer = Preparer(summary, contract, ledger, use=self.use)
-        self.origins, self.loop_values = preparer.origins, preparer.loop_values.values()
+        self.origins, self.loop_values = preparer.origins, preparer.loop_values
 
     def steps(self) -> Iterator[ProofStep]:
         protocols = Protocols(self.sites, self.contract, self.ledger, self.origins, self.loop_values)

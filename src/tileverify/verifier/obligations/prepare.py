@@ -77,7 +77,8 @@ class Preparer:
             self._settled = DeterminedElements(facts, self.contract, plain)
         self.origins = {name: map_origin(origin, self.term) for name, origin in self.summary.origins.items()}
         self.informed = Informed(self.solver, self.use or FactUse(self.contract), self.origins)
-        self.loop_values = {value.function: self._loop_value(value) for value in self.summary.loop_values}
+        self.loop_values = tuple(map(self._loop_value, self.summary.loop_values))
+        self._loop_values = {each.function: each for each in self.loop_values if each.function.sort is t.Sort.INT}
         self._invariants: dict[frozenset[Function], LoopInvariants] = {}
 
     def informed_otherwise(self, contract: Contract, solver: SolverProtocol, use: FactUse) -> Preparer:
@@ -228,14 +229,14 @@ class Preparer:
         """``guard`` with the invariants of loop values in it and in ``under_it``: terms that matter only under it."""
         terms = [guard, *under_it]
         functions = {part.function for term in terms for part in term.free if part.kind is TermKind.APPLY}
-        mentioned = functions & self.loop_values.keys()
+        mentioned = functions & self._loop_values.keys()
         if mentioned and not self.keep_wraps:
             guard = t.and_(guard, *self._about(frozenset(mentioned), terms).instances(terms))
         return self._discharge_guard(guard)
 
     def _about(self, functions: frozenset[Function], terms: Sequence[Term]) -> LoopInvariants:
         if functions not in self._invariants:
-            self._invariants[functions] = loop_invariants(self.loop_values.values(), terms, self.informed)
+            self._invariants[functions] = loop_invariants(self._loop_values.values(), terms, self.informed)
         return self._invariants[functions]
 
     def _loop_value(self, value: LoopValue) -> LoopValue:
@@ -299,7 +300,7 @@ class Preparer:
         return [
             sub
             for sub in subs
-            if _read(sub) is not None or (sub.kind is TermKind.APPLY and sub.function in self.loop_values)
+            if _read(sub) is not None or (sub.kind is TermKind.APPLY and sub.function in self._loop_values)
         ]
 
     def _fit(self, wrapped: Term, guard: Term) -> bool:

@@ -433,7 +433,8 @@ class ValueThen:
         return t.implies(known, _equal(self.value.at(self.leaf), after))
 
     def turned(self) -> Term:
-        turn = t.apply(Function(f"{self.leaf.function.name}.turned", Scope.BLOCK, 0), *self.leaf.args)
+        mark = self.leaf.function.name.removeprefix(self.value.function.name)
+        turn = t.apply(Function(f"{self.value.function.name}.turned{mark}", Scope.BLOCK, 0), *self.leaf.args)
         now, init = self.value.at(self.leaf), self._in_round(self.value.init, t.ZERO)
         then = t.ite(t.eq(turn, t.ZERO), init, self.value.at(t.apply(self.leaf.function, *self._at(turn))))
         after, handed_on = (self._in_round(term, turn) for term in (self.value.next, self.value.handed_on))

@@ -85,7 +85,9 @@ class Protocols:
         if obligation.level == CopyLevel.BLOCK and obligation.first is not None and obligation.second is not None:
             first, second = self.prepared(obligation.first), self.prepared(obligation.second)
             # Made anew, as it knows this one: together they would live until Python searches for cycles.
-            orders = Orders(self.contract, self.ask, self.counter, self.flag, self.phases, self.with_values)
+            orders = Orders(
+                self.contract, self.ask, self.counter, self.flag, self.phases, self.watched, self.with_values
+            )
             facts += orders.facts(first, second, *sides)
             facts += self._locks.facts(first, second, sides[1].rename)
         return _knowing(_extended(obligation, facts, sides), self.history.rounds)

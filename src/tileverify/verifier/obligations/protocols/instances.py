@@ -376,14 +376,16 @@ _MOST_ROUNDS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class LoopHistory:
-    """``values``: what loops carry that is made of what blocks find where they synchronise, by function."""
+    """``values``: what loops carry that is made of what swaps and exchanges find, by function."""
 
     values: Mapping[Function, LoopValue]
 
     @classmethod
     def of(cls, values: Iterable[LoopValue], watched: Mapping[str, PreparedSite]) -> LoopHistory:
+        tries = {name for name, each in watched.items() if each.site.mode in ("cas", "xchg")}
+
         def follows(value: LoopValue) -> bool:
-            return any(leaf.kind is TermKind.APPLY and leaf.function.name in watched for leaf in value.next.free)
+            return any(leaf.kind is TermKind.APPLY and leaf.function.name in tries for leaf in value.next.free)
 
         return cls({value.function: value for value in values if value.modulus == 1 and follows(value)})
 

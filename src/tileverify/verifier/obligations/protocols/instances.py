@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Final, TypeAlias
 
 from ....contract import terms as t
@@ -178,7 +179,7 @@ class Asker:
 # never run.
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Instance:
     """One execution of ``origin``, in the block that ``block`` renames to; ``args``: its iterations, then its lanes.
 
@@ -193,21 +194,25 @@ class Instance:
     def site(self) -> Site:
         return self.origin.site
 
-    @property
+    @cached_property
     def here(self) -> PreparedSite:
         return renamed(self.origin, self)
 
+    @cached_property
+    def _bound(self) -> dict[Term, Term]:
+        pairs = zip(map(self.block, variables_of(self.site)), self.args, strict=True)
+        return {variable: argument for variable, argument in pairs if variable is not argument}
+
     def __call__(self, term: Term) -> Term:
         """A term of the site, of this execution."""
-        variables = map(self.block, variables_of(self.site))
-        return t.substitute(self.block(term), dict(zip(variables, self.args, strict=True)))
+        return t.substitute(self.block(term), self._bound) if self._bound else self.block(term)
 
-    @property
+    @cached_property
     def guard(self) -> Term:
         """The path condition, with ranges: the executions that there are at most."""
         return t.and_(*_ranges(zip(variables_of(self.site), self.args, strict=True)), self(self.origin.guard))
 
-    @property
+    @cached_property
     def value(self) -> Term:
         assert self.site.value is not None
         return self(self.site.value)

@@ -222,7 +222,7 @@ EVERY_ITERATION = """    ct.store(parts, index=(i,), tile=ct.sum(ct.load(x, inde
         pytest.param({"data": 'data = ["range(counter, 0, 2147483647)"]'}, id="anything counted already"),
         pytest.param({"publish": PUBLISH.replace("(0,), 1", "(0,), 2")}, id="steps of two"),
         pytest.param({"publish": PUBLISH.replace("(0,), 1", "(i % 2,), 1"), "last": "before == n // 2 - 1"}, id="half"),
-        pytest.param({"publish": PUBLISH.replace("atomic_add", "atomic_max")}, id="not counted"),
+        pytest.param({"publish": PUBLISH.replace("atomic_add", "atomic_max").replace("1)", "i)")}, id="not counted"),
         pytest.param({"publish": BEHIND}, id="stored behind the count"),
         pytest.param({"publish": LATER}, id="stored in a later iteration"),
         pytest.param({"publish": EVERY_ITERATION}, id="counted in every iteration"),

@@ -102,6 +102,20 @@ Proof.
   simpl in Hless. lia.
 Qed.
 
+(** (all), (order.py): adders whose ranks differ and lie below [n].  Once [n] have added, one of each rank has. *)
+Theorem one_of_each_rank : forall {A : Type} (rank : A -> nat) (added : list A) (n r : nat),
+  NoDup (map rank added) -> (forall a, In a added -> (rank a < n)%nat) -> (n <= length added)%nat -> (r < n)%nat ->
+  exists a, In a added /\ rank a = r.
+Proof.
+  intros A rank added n r Hranks Hbelow Hmany Hr.
+  assert (Hincl : incl (seq 0 n) (map rank added)).
+  { apply NoDup_length_incl; auto.
+    - now rewrite seq_length, map_length.
+    - intros q Hq. apply in_map_iff in Hq. destruct Hq as (a & <- & Ha). apply in_seq. specialize (Hbelow a Ha). lia. }
+  assert (Hin : In r (map rank added)) by (apply Hincl, in_seq; lia).
+  apply in_map_iff in Hin. destruct Hin as (a & Ha & Hadded). now exists a.
+Qed.
+
 (** If the reading is itself an addition, of another block that had not added before, one less is enough. *)
 Theorem enough_have_added_besides : forall (added adders : list block) (A B : block) (K : nat),
   NoDup added -> incl added adders -> NoDup adders -> (length adders <= K)%nat -> In A adders ->

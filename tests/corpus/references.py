@@ -793,11 +793,11 @@ REFERENCES: Final[dict[str, Reference]] = {
     "fill_within_some_tries": lambda a, v: {"table": np.full_like(a["table"], 7)},
     "read_behind_third": lambda a, v: {
         "data": a["x"],
-        "out": np.concatenate([a["out"][:64], np.tile(a["x"], v["N"] - 2)]),
+        "out": np.concatenate([a["out"][:64], np.tile(a["x"], len(a["out"]) // 32 - 2)]),
     },
     "read_behind_leader": lambda a, v: {
         "data": a["x"],
-        "out": np.concatenate([a["out"][:128], *(a["x"].reshape(3, 32)[i % 3] for i in range(4, v["N"]))]),
+        "out": np.concatenate([a["out"][:128], *(a["x"].reshape(3, 32)[i % 3] for i in range(4, len(a["out"]) // 32))]),
     },
     "fill_if_free": lambda a, v: {"table": np.full_like(a["table"], 7)},
     "fill_share": _fill_share,

@@ -1,7 +1,7 @@
 """Small protocols between blocks on the array ``sync``, which holds 0 at first: right ones and weakened ones.
 
-Tickets and queues by atomic addition, the last block of a launch, a flag that hands data over, a lock that is waited for
-or tried some times, and turns.
+Tickets and queues by atomic addition, the last block of a launch, a flag that hands data over, a lock that is waited
+for or tried some times, and turns.
 """
 
 from __future__ import annotations
@@ -159,9 +159,9 @@ class Protocols:
         """A place that blocks write one after the other, each when its number is there."""
         a, draws = self.arithmetic, self.draws
         linear = self.indices.linear()
-        mine = a.fit(a.minus(a.minus(self._blocks(), a.constant(tile_of(linear), 1)), linear), self._number(0).type)
+        mine = a.fit(a.minus(a.minus(self._blocks(), a.constant(tile_of(linear), 1)), linear), tile_of(self._number(0)))
         if draws.chance(70):
-            mine = a.fit(linear, mine.type)
+            mine = a.fit(linear, tile_of(mine))
         wait = a.minus(mine, self._number(1)) if draws.slip(10) else mine
         predicate = draws.pick(("equal", "greater_than_or_equal"))
         self._wait(lambda: self._get("acquire"), predicate, wait)
@@ -253,7 +253,10 @@ class Protocols:
         keys = order.carried()
         with f.loop(order.now(keys)) as loop, order.inside(keys, loop.arguments):
             seen = read()
-            with f.if_(self.arithmetic.compare(seen, predicate, self._number(0) if limit is None else limit)) as done, done.then():
+            with (
+                f.if_(self.arithmetic.compare(seen, predicate, self._number(0) if limit is None else limit)) as done,
+                done.then(),
+            ):
                 f.op("break", args=order.now(keys))
             f.op("continue", args=order.now(keys))
         order.leave(keys, loop.results)

@@ -793,10 +793,14 @@ REFERENCES: Final[dict[str, Reference]] = {
     "fill_within_some_tries": lambda a, v: {"table": np.full_like(a["table"], 7)},
     "read_behind_third": lambda a, v: {
         "data": a["x"],
+        "first": np.array([1]),
+        "second": np.array([1]),
         "out": np.concatenate([a["out"][:64], np.tile(a["x"], len(a["out"]) // 32 - 2)]),
     },
     "read_behind_leader": lambda a, v: {
         "data": a["x"],
+        "arrived": np.array([3]),
+        "go": np.array([1]),
         "out": np.concatenate([a["out"][:128], *(a["x"].reshape(3, 32)[i % 3] for i in range(4, len(a["out"]) // 32))]),
     },
     "fill_if_free": lambda a, v: {"table": np.full_like(a["table"], 7)},

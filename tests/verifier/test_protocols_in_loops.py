@@ -19,6 +19,7 @@ TRIES = """def kernel(table, lock, n):
         ct.store(table, index=(0,), tile=ct.full((16,), 7, dtype=table.dtype))
         ct.atomic_xchg(lock, (0,), 0, memory_order=RELEASE)
 """
+SWAP = "ct.atomic_cas(lock, (0,), 0, 1, memory_order=ACQUIRE).item()"
 TRIED = """if taken == 0:
             if ct.atomic_cas(lock, (0,), 0, 1, memory_order=ACQUIRE).item() == 0:
                 taken = {one}"""
@@ -42,11 +43,7 @@ def tried(
     "words",
     [
         {},
-        {
-            "start": "taken = False",
-            "how": "if not taken:\n            taken = ct.atomic_cas(lock, (0,), 0, 1, memory_order=ACQUIRE).item() == 0",
-            "taken": "taken",
-        },
+        {"start": "taken = False", "how": "if not taken:\n            taken = " + SWAP + " == 0", "taken": "taken"},
         {
             "start": "old = 1",
             "how": "if old != 0:\n            old = ct.atomic_xchg(lock, (0,), 1, memory_order=ACQUIRE).item()",

@@ -41,7 +41,6 @@ from ..contract.terms import (
     ne,
     not_,
     or_,
-    scale,
     sub,
     substitute,
     var,

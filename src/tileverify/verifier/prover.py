@@ -359,7 +359,12 @@ class PreparedKernel:
         """The whole kernel; ``solver`` answers the questions of protocols."""
         sites = tuple(map(preparer.site, preparer.summary.sites))
         promises = tuple(map(preparer.promise, preparer.summary.promises))
-        return cls(preparer, sites, promises, Protocols(sites, preparer.contract, solver, preparer.origins, preparer.loop_values))
+        return cls(
+            preparer,
+            sites,
+            promises,
+            Protocols(sites, preparer.contract, solver, preparer.origins, preparer.loop_values),
+        )
 
     @classmethod
     def nothing(cls, preparer: Preparer, solver: SolverProtocol) -> PreparedKernel:

@@ -111,8 +111,8 @@ class Loop:
     """One enclosing loop: ``iteration`` counts from 0; ``value`` is a ``for``'s induction variable, in terms of it.
 
     ``reached`` holds in each entered iteration, for it and for all before it; of a ``for``, it says what the iteration
-    before found where blocks synchronise.  For a loop that ends by a ``break`` (no ``value``), ``last``: a function of the outer iterations, the number of the iteration that broke off (``None``: only
-    iteration 0 is ever entered).
+    before found where blocks synchronise.  For a loop that ends by a ``break`` (no ``value``), ``last``: a function of
+    the outer iterations, the number of the iteration that broke off (``None``: only iteration 0 is ever entered).
     """
 
     name: str
@@ -244,7 +244,8 @@ class LoopForm:
     one after the last.  ``carried``: each carried value at that time: a term; for a pointer its origin and offset; for
     a token a map from offsets of accesses to the condition under which it awaits them; else ``None``.
     ``left``: the same maps for tokens after the loop.  ``reached``: holds in iteration ``iteration`` if it runs, and of
-    a ``for`` behind the last one, too.  ``last`` (of a `loop`): the symbol for the number of the iteration that broke off.
+    a ``for`` behind the last one, too.  ``last`` (of a `loop`): the symbol for the number of the iteration that broke
+    off.
     """
 
     offset: int

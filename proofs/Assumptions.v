@@ -28,6 +28,7 @@ Print Assumptions bounds_of_loads.
 Print Assumptions tickets.
 Print Assumptions enough_have_added.
 Print Assumptions enough_have_added_besides.
+Print Assumptions one_of_each_rank.
 Print Assumptions by_phase.
 Print Assumptions reserved.
 Print Assumptions published.

@@ -102,6 +102,20 @@ Proof.
   simpl in Hless. lia.
 Qed.
 
+(** (all), (order.py): adders whose ranks differ and lie below [n].  Once [n] have added, one of each rank has. *)
+Theorem one_of_each_rank : forall {A : Type} (rank : A -> nat) (added : list A) (n r : nat),
+  NoDup (map rank added) -> (forall a, In a added -> (rank a < n)%nat) -> (n <= length added)%nat -> (r < n)%nat ->
+  exists a, In a added /\ rank a = r.
+Proof.
+  intros A rank added n r Hranks Hbelow Hmany Hr.
+  assert (Hincl : incl (seq 0 n) (map rank added)).
+  { apply NoDup_length_incl; auto.
+    - now rewrite seq_length, map_length.
+    - intros q Hq. apply in_map_iff in Hq. destruct Hq as (a & <- & Ha). apply in_seq. specialize (Hbelow a Ha). lia. }
+  assert (Hin : In r (map rank added)) by (apply Hincl, in_seq; lia).
+  apply in_map_iff in Hin. destruct Hin as (a & Ha & Hadded). now exists a.
+Qed.
+
 (** If the reading is itself an addition, of another block that had not added before, one less is enough. *)
 Theorem enough_have_added_besides : forall (added adders : list block) (A B : block) (K : nat),
   NoDup added -> incl added adders -> NoDup adders -> (length adders <= K)%nat -> In A adders ->
@@ -242,27 +256,28 @@ Section Orders.
     - exfalso. apply Hnot. now rewrite Hvalue, Hfind.
   Qed.
 
-  (** (turn): whoever writes [u] has acquired [u - 1] before, and waited for it.  So from the write of [w] on all writes
-      come one after the other, and a reading of [v >= w] comes behind what the write of [w] waited for. *)
+  (** (turn): whoever writes [u] has acquired [u - 1] or more before, and waited for it.  What was acquired goes down by
+      one at most, so it comes to the write of [w]: a reading of [v >= w] comes behind what that write waited for.
+      Nothing happens before itself, and an execution has an end: so there is no endless way back. *)
   Variable writes_turn : Z -> event L -> Prop.
+  Hypothesis begins : well_founded (happens_before E).
 
   Theorem by_turn : forall x s w,
     token_before E x s -> (forall e, writes_turn w e -> e = s) ->
     (forall u e, w < u -> writes_turn u e ->
-      exists r e', writes_turn (u - 1) e' /\ synchronises E e' r /\ token_before E r e) ->
+      exists r e' u', u - 1 <= u' /\ writes_turn u' e' /\ synchronises E e' r /\ token_before E r e) ->
     forall v e, w <= v -> writes_turn v e ->
     forall r y, synchronises E e r -> token_before E r y -> happens_before E x y.
   Proof.
     intros x s w Hx Honly Hchain v e Hv He r y Hr Hy.
     assert (Hbefore : happens_before E x e).
-    { assert (Hn : exists n, v = w + Z.of_nat n) by (exists (Z.to_nat (v - w)); lia).
-      destruct Hn as [n ->]. clear Hv Hr. revert e He. induction n as [|n IH]; intros e He.
-      - replace (w + Z.of_nat 0) with w in He by lia. rewrite (Honly e He). now apply by_token.
-      - assert (Hlater : w < w + Z.of_nat (S n)) by lia.
-        destruct (Hchain _ e Hlater He) as (r' & e' & He' & Hsync & Htoken).
-        replace (w + Z.of_nat (S n) - 1) with (w + Z.of_nat n) in He' by lia.
-        eapply by_both; [apply IH; eassumption|].
-        eapply by_both; [apply by_synchronisation; eassumption|apply by_token; eassumption]. }
+    { clear Hr Hy r y. revert v Hv He. induction e as [e IH] using (well_founded_induction begins). intros v Hv He.
+      destruct (Z.eq_dec v w) as [->|Hneq]; [rewrite (Honly e He); now apply by_token|].
+      assert (Hlater : w < v) by lia.
+      destruct (Hchain v e Hlater He) as (r & e' & u & Hu & He' & Hsync & Htoken).
+      assert (Hafter : happens_before E e' e).
+      { eapply by_both; [apply by_synchronisation; eassumption|apply by_token; eassumption]. }
+      eapply by_both; [|exact Hafter]. apply (IH e' Hafter u); [lia|assumption]. }
     eapply by_both; [exact Hbefore|].
     eapply by_both; [apply by_synchronisation; eassumption|apply by_token; eassumption].
   Qed.

@@ -135,6 +135,18 @@ def unreached(claims: AccessSummary) -> AccessSummary:
     return replace(claims, loop_forms=forms)
 
 
+def in_every_round(claim: Callable[[Term], Term]) -> Change:
+    """``claim``, of a loop's iteration, is said to hold in each; promises are left as they are."""
+
+    def changed(claims: AccessSummary) -> AccessSummary:
+        forms = tuple(replace(form, reached=claim(form.iteration)) for form in claims.loop_forms)
+        within = (tuple(replace(loop, reached=claim(loop.iteration)) for loop in site.loops) for site in claims.sites)
+        sites = tuple(replace(site, loops=loops) for site, loops in zip(claims.sites, within, strict=True))
+        return replace(claims, loop_forms=forms, sites=sites)
+
+    return changed
+
+
 def renumbered(claims: AccessSummary) -> AccessSummary:
     """Iterations are said to be at most two."""
     changes = {form.iteration: t.var(form.iteration.symbol.name, Scope.ITERATION, 0, 1) for form in claims.loop_forms}
@@ -189,6 +201,8 @@ WRONG: dict[str, tuple[tuple[str, str], Change, str]] = {
     "a value without a form that begins later": (CURSOR, every_carried(lambda term: t.add(term, t.ONE)), "at first"),
     "no loop": (RING, lambda c: without(c, loop_forms=()), "nothing is said of a loop"),
     "a loop that breaks off at once": (CHUNKS, unreached, ""),
+    "a loop that has one round": (RING, in_every_round(lambda k: t.eq(k, t.ZERO)), "is not handed on"),
+    "a loop that begins with its second round": (RING, in_every_round(lambda k: t.lt(t.ZERO, k)), "at first"),
     "a loop's number of another range": (RING, renumbered, ""),
     "a counter that wraps nowhere": (
         BY_STRIDE,

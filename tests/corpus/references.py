@@ -790,6 +790,19 @@ REFERENCES: Final[dict[str, Reference]] = {
     "combine_within_capacity": _rows_within_capacity,
     "fill_by_claim": _fill_by_claim,
     "fill_by_twos": _fill_by_twos,
+    "fill_within_some_tries": lambda a, v: {"table": np.full_like(a["table"], 7)},
+    "read_behind_third": lambda a, v: {
+        "data": a["x"],
+        "first": np.array([1]),
+        "second": np.array([1]),
+        "out": np.concatenate([a["out"][:64], np.tile(a["x"], len(a["out"]) // 32 - 2)]),
+    },
+    "read_behind_leader": lambda a, v: {
+        "data": a["x"],
+        "arrived": np.array([3]),
+        "go": np.array([1]),
+        "out": np.concatenate([a["out"][:128], *(a["x"].reshape(3, 32)[i % 3] for i in range(4, len(a["out"]) // 32))]),
+    },
     "fill_if_free": lambda a, v: {"table": np.full_like(a["table"], 7)},
     "fill_share": _fill_share,
     "fill_within_four_tries": lambda a, v: {"table": np.full_like(a["table"], 7)},
@@ -1066,6 +1079,7 @@ WITHOUT_REFERENCE: Final[dict[str, str]] = {
     "protocols/barriers_again.py::rotate_rounds[two-to-eight-blocks]": "blocks that run one by one never meet",
     "protocols/flag_bits.py::rotate_by_bits[two-to-eight-blocks]": "blocks that run one by one never meet",
     "protocols/grid_barrier.py::rotate_behind_barrier[two-to-eight-blocks]": "blocks that run one by one never meet",
+    "protocols/turns.py::add_from_turn_on[2-to-8-blocks]": "blocks that run one by one never meet",
     "protocols/grid_barrier.py::rotate_twice[two-to-eight-blocks]": "blocks that run one by one never meet",
 }
 """Proved launches (label ids) that nothing is computed for, each with the reason."""
@@ -1227,6 +1241,9 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "protocols/atomic_waits.py::look_back[two-to-eight-blocks]": Numbers({"N": 160}),
     "protocols/try_locks.py::fill_if_free[eight-blocks]": Numbers({"N": 32}),
     "protocols/try_locks.py::fill_within_four_tries[eight-blocks]": Numbers({"N": 32}),
+    "protocols/try_locks.py::fill_within_some_tries[eight-blocks]": Numbers({"tries": 3}),
+    "protocols/passed_on.py::read_behind_third[three-to-eight-blocks]": Numbers({"N": 5}),
+    "protocols/passed_on.py::read_behind_leader[five-to-eight-blocks]": Numbers({"N": 6}),
     "protocols/lock_words.py::add_by_owner[two-to-eight-blocks]": Numbers({"G": 5}),
     "protocols/lock_words.py::add_given_by_store[two-to-eight-blocks]": Numbers({"G": 5}),
     "protocols/lock_words.py::add_by_permit[one-permit]": Numbers({"G": 5}),

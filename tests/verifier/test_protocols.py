@@ -222,7 +222,7 @@ EVERY_ITERATION = """    ct.store(parts, index=(i,), tile=ct.sum(ct.load(x, inde
         pytest.param({"data": 'data = ["range(counter, 0, 2147483647)"]'}, id="anything counted already"),
         pytest.param({"publish": PUBLISH.replace("(0,), 1", "(0,), 2")}, id="steps of two"),
         pytest.param({"publish": PUBLISH.replace("(0,), 1", "(i % 2,), 1"), "last": "before == n // 2 - 1"}, id="half"),
-        pytest.param({"publish": PUBLISH.replace("atomic_add", "atomic_max")}, id="not counted"),
+        pytest.param({"publish": PUBLISH.replace("atomic_add", "atomic_max").replace("1)", "i)")}, id="not counted"),
         pytest.param({"publish": BEHIND}, id="stored behind the count"),
         pytest.param({"publish": LATER}, id="stored in a later iteration"),
         pytest.param({"publish": EVERY_ITERATION}, id="counted in every iteration"),
@@ -418,6 +418,18 @@ def test_turns_pass_from_block_to_block(tmp_path: Path) -> None:
     assert proved(in_turn(tmp_path, more="    ct.atomic_add(turn, (0,), 0, memory_order=RELAXED)\n"))
 
 
+MAXIMUM = "ct.atomic_max(turn, (0,), {value}, memory_order=RELEASE)"
+SWAP = "ct.atomic_cas(turn, (0,), i, {value}, memory_order=RELEASE)"
+
+
+@pytest.mark.parametrize("passed", [PASSED, MAXIMUM, SWAP])
+@pytest.mark.parametrize("wait", ["!= i", "< i"])
+def test_turns_are_passed_on_by_what_puts_a_number_there(tmp_path: Path, wait: str, passed: str) -> None:
+    assert proved(in_turn(tmp_path, wait=wait, passed=passed))
+    assert not proved(in_turn(tmp_path, wait=wait, passed=passed, value="i + 2"))
+    assert not proved(in_turn(tmp_path, wait=wait, passed=passed.replace("RELEASE", "RELAXED")))
+
+
 @pytest.mark.parametrize(
     ("mode", "operand"), [("add", "0"), ("or", "0"), pytest.param("xor", "0", marks=pytest.mark.slow), ("and", "-1")]
 )
@@ -439,7 +451,6 @@ def test_a_turn_is_waited_for_by_an_atomic_that_changes_nothing(tmp_path: Path, 
         pytest.param({"data": "range(turn, 0, 3)"}, id="begun in the middle"),
         pytest.param({"data": "range(turn, 0, 1, unless=2)"}, id="begun in the middle, as an exception"),
         pytest.param({"wait": "!= i // 2", "value": "i // 2 + 1"}, id="two blocks in one turn"),
-        pytest.param({"value": "i + 2"}, id="one block left out"),
         pytest.param({"wait": "< i - 1"}, id="one turn too early"),
         pytest.param({"more": "    " + PASSED.format(value="1") + "\n"}, id="another value of its own"),
         pytest.param({"more": "    ct.atomic_add(turn, (0,), 1, memory_order=RELAXED)\n"}, id="touched by an addition"),
@@ -555,8 +566,8 @@ def test_who_sees_a_lock_free_has_taken_it(tmp_path: Path, free: str, right: boo
 
 # ----------------------------------------------------------------------------------- reasons, and determinism
 def test_an_unknown_protocol_is_named(tmp_path: Path) -> None:
-    """Turns that a maximum passes on are right, but not understood."""
-    passed = "ct.atomic_max(turn, (0,), i + 1, memory_order=RELEASE)"
+    """Turns that bits pass on are right, but not understood."""
+    passed = "ct.atomic_xor(turn, (0,), i ^ (i + 1), memory_order=RELEASE)"
     code, text, _ = only_reason(in_turn(tmp_path, passed=passed, options=TOLD))
     assert code == "TV905"
     assert "the protocol through `turn`, read by the load of `turn` at line" in text

@@ -41,7 +41,6 @@ from ..contract.terms import (
     ne,
     not_,
     or_,
-    scale,
     sub,
     substitute,
     var,
@@ -125,11 +124,15 @@ def for_loop(ev: SummaryChecker, op: Op) -> tuple[Value, ...]:
     value = add(lower, mul(k, step))
     induction, *carried = op.regions[0].blocks[0].arguments
     form = CarriedClaims(ev, op, claimed, carried, op.group("inits"))
-    with ev.iteration(Loop(f"loop{number}", k, None, value), and_(positive, lt(value, upper))) as ways:
+    _check_reached_at_first(ev, claimed)
+    loop = Loop(f"loop{number}", k, None, value, claimed.reached)
+    with ev.iteration(loop, and_(positive, lt(value, upper), claimed.reached)) as ways:
         ev.env[induction] = stored(ev, value, width(induction))
         ev.env.update(zip(carried, form.at(k), strict=True))
         ev.run(op.regions[0].blocks[0])
         form.check_step(ways.on)
+        for way in ways.on:
+            check_handed_on(ev, way.path, claimed.reached, k, None)
     _check_loop_values(ev, form, ways.on)
     if step.kind is TermKind.CONST and step.value > 0:
         trips = maximum(ZERO, ceildiv(sub(upper, lower), step))
@@ -137,6 +140,7 @@ def for_loop(ev: SummaryChecker, op: Op) -> tuple[Value, ...]:
         trips = _number_of_trips(ev, number, (lower, upper, step))
     inside = frozenset(each.offset for each in walk(op.regions[0].blocks[0]))
     ev.facts.append((inside, form.same_around, lt(earlier(k), trips)))
+    ev.narrow(substitute(claimed.reached, {k: trips}))
     return form.behind(trips, ways.on)
 
 
@@ -147,6 +151,12 @@ def _check_counter(ev: SummaryChecker, op: Op, k: Term, number: int) -> None:
     time = ev.form(op).time
     if time is not var(f"t{number}", Scope.ITERATION, 0):
         raise Misread("the time of a loop is said to be bounded")
+
+
+def _check_reached_at_first(ev: SummaryChecker, claimed: LoopForm) -> None:
+    ev.speaks_of((claimed.reached,), "what holds in every iteration of a loop")
+    first = substitute(claimed.reached, {claimed.iteration: ZERO})
+    ev.compare.follows(ev.path, first, "what holds in every iteration does not at first")
 
 
 def _check_loop_values(ev: SummaryChecker, form: CarriedClaims, ways: Sequence[LoopExit]) -> None:
@@ -200,10 +210,7 @@ def endless_loop(ev: SummaryChecker, op: Op) -> tuple[Value, ...]:
         raise Misread("the last iteration of a loop has another name")
     form = CarriedClaims(ev, op, claimed, carried, op.group("inits"))
     chosen = _chosen_number(ev, number, claimed, form)
-    ev.speaks_of((claimed.reached,), "what holds in every iteration of a loop")
-    ev.compare.follows(
-        ev.path, substitute(claimed.reached, {k: ZERO}), "what holds in every iteration does not at first"
-    )
+    _check_reached_at_first(ev, claimed)
     loop = Loop(f"loop{number}", k, None, None, claimed.reached, claimed.last)
     with ev.iteration(loop, claimed.reached) as ways:
         ev.env.update(zip(carried, form.at(k), strict=True))
@@ -464,7 +471,7 @@ class CarriedClaims:
             raise Misread(f"{what} is none that the loop carries")
         (now,) = terms_of(self._at(position, k))
         stand_in = self._application(position, k)
-        plain = add(scale(said.modulus, stand_in), const(said.rest))
+        plain = said.at(stand_in)
         if said.lanes != lanes(shape(self.carried[position])):
             raise Misread(f"{what} has other lanes")
         self.ev.speaks_of((said.init, said.next, said.entered, said.handed_on), what)

@@ -359,12 +359,17 @@ class PreparedKernel:
         """The whole kernel; ``solver`` answers the questions of protocols."""
         sites = tuple(map(preparer.site, preparer.summary.sites))
         promises = tuple(map(preparer.promise, preparer.summary.promises))
-        return cls(preparer, sites, promises, Protocols(sites, preparer.contract, solver, preparer.origins))
+        return cls(
+            preparer,
+            sites,
+            promises,
+            Protocols(sites, preparer.contract, solver, preparer.origins, preparer.loop_values),
+        )
 
     @classmethod
     def nothing(cls, preparer: Preparer, solver: SolverProtocol) -> PreparedKernel:
         """No access and no promise: for questions that need none."""
-        return cls(preparer, (), (), Protocols((), preparer.contract, solver, preparer.origins))
+        return cls(preparer, (), (), Protocols((), preparer.contract, solver, preparer.origins, preparer.loop_values))
 
     @property
     def origins(self) -> Mapping[str, Origin]:
@@ -399,7 +404,7 @@ class PreparedKernel:
 
     def by(self, preparer: Preparer, solver: SolverProtocol) -> PreparedKernel:
         """A copy for another attempt, with its ``preparer`` and ``solver``."""
-        protocols = Protocols(self.sites, preparer.contract, solver, preparer.origins)
+        protocols = Protocols(self.sites, preparer.contract, solver, preparer.origins, preparer.loop_values)
         return replace(self, preparer=preparer, protocols=protocols)
 
 

@@ -43,3 +43,28 @@ def fill_after_four_tries(table, lock, TILE: ConstInt):
         tries = tries + 1
     ct.store(table, index=(0,), tile=ct.full((TILE,), 7, dtype=table.dtype))
     ct.atomic_xchg(lock, (0,), 0, memory_order=RELEASE)
+
+
+@ct.kernel
+def fill_within_some_tries(table, lock, tries, TILE: ConstInt):
+    taken = False
+    for attempt in range(tries):
+        if not taken:
+            taken = ct.atomic_cas(lock, (0,), 0, 1, memory_order=ACQUIRE).item() == 0
+    if taken:
+        ct.store(table, index=(0,), tile=ct.full((TILE,), 7, dtype=table.dtype))
+        ct.atomic_xchg(lock, (0,), 0, memory_order=RELEASE)
+
+
+@ct.kernel
+def fill_after_some_tries(table, lock, tries, TILE: ConstInt):
+    """The last try counts as a lucky one."""
+    taken = False
+    for attempt in range(tries):
+        if not taken:
+            taken = ct.atomic_cas(lock, (0,), 0, 1, memory_order=ACQUIRE).item() == 0
+            if attempt == tries - 1:
+                taken = True
+    if taken:
+        ct.store(table, index=(0,), tile=ct.full((TILE,), 7, dtype=table.dtype))
+        ct.atomic_xchg(lock, (0,), 0, memory_order=RELEASE)

@@ -14,6 +14,7 @@ from typing import Final
 
 from ...contract.terms import (
     FALSE,
+    ONE,
     TRUE,
     ZERO,
     Function,
@@ -25,6 +26,7 @@ from ...contract.terms import (
     and_,
     apply,
     ceildiv,
+    conjuncts,
     eq,
     implies,
     le,
@@ -204,7 +206,7 @@ class Body:
         """Note what has no closed form; an iteration runs where ``guard`` holds."""
         goes_on = or_(*(solution.numbers.resolve(exit.condition) for exit in solution.exits.continues))
         for item, function, invariant in solution.numbers.fresh:
-            if item.placeholder.sort is Sort.INT and solution.numbers.is_plainly(item, function):
+            if solution.numbers.is_plainly(item, function):
                 self.m.loop_values.append(
                     LoopValue(
                         function=function,
@@ -322,12 +324,21 @@ def for_loop(m: SymbolicExecutor, op: Op) -> tuple[SymbolicValue, ...]:
     inits = op.group("inits")
     if not all(isinstance(m.value(init), Opaque) for init in inits):
         solution = body.solve(inits, guard, narrowings=0)
+        first, later = _completed(m, solution)
+
+        def reached(time: Term) -> Term:
+            if first is later is TRUE:
+                return TRUE
+            return weaken(eq(time, ZERO), and_(first, substitute(later, {k: previous_to(time)})))
+
+        body.loop = replace(loop, reached=reached(k))
         if m.recording:
             body.keep_loop_values(solution, guard)
-            body.run(solution.at(k, solution.tokens.at(k)), guard, solution.slots)
+            body.run(solution.at(k, solution.tokens.at(k)), and_(guard, reached(k)), solution.slots)
         trips, definition = _trips(m, op, lower, upper, step)
         results = solution.at(trips, solution.tokens.left_by_exhaustion(trips))
         note_form(m, body, solution, left=results)
+        m.narrow(reached(trips))
         if any(trips in part.free for result in results for part in _terms(result)):
             m.narrow(definition)
         return results
@@ -335,6 +346,23 @@ def for_loop(m: SymbolicExecutor, op: Op) -> tuple[SymbolicValue, ...]:
         note_form(m, body)
         body.run([OWN] * len(carried), guard)
     return (OWN,) * len(carried)
+
+
+def _completed(m: SymbolicExecutor, solution: Solution) -> tuple[Term, Term]:
+    """What an iteration that ended has found where blocks synchronise: the first, and iteration k.
+
+    Other conditions are left out, and of the first what every iteration finds.
+    """
+    ended = simplified(or_(*(solution.numbers.resolve(exit.condition) for exit in solution.exits.continues)))
+    first, later = [], []
+    for part in conjuncts(ended):
+        if any(map(m.is_of_atomic, part.free)):
+            again = substitute(part, {solution.numbers.k: ONE})
+            if any(map(m.is_of_atomic, again.free)):
+                later.append(part)
+            else:
+                first.append(substitute(part, {solution.numbers.k: ZERO}))
+    return and_(*first), and_(*later)
 
 
 def _bound(m: SymbolicExecutor, op: Op, name: str) -> Term:

@@ -204,6 +204,11 @@ class SymbolicExecutor:
             return apply(function, *self.iterations, *lane_terms(value.type.shape))
         raise self.unsupported(op)
 
+    def is_of_atomic(self, leaf: Term) -> bool:
+        """Whether an access with a scope gave ``leaf`` back."""
+        maker = self.makers.get(leaf.function.name) if leaf.kind is TermKind.APPLY else None
+        return maker is not None and "scope" in maker.attributes
+
     def symbol(self, op: Op, function: Function) -> Function:
         """The one symbol of this name: a loop's body runs more than once, at first with less knowledge.
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ...contract.terms import TRUE, Function, Term, add, apply, const, scale, var
+from ...contract.terms import TRUE, Function, Sort, Term, add, and_, apply, const, le, scale, var
 from ...contract.terms.launch_wide import launch_function, launch_variable
 from ...contract.variables import ADDRESS_MAX, argument_address
 from ...results.codes import TV
@@ -110,9 +110,9 @@ class Lane:
 class Loop:
     """One enclosing loop: ``iteration`` counts from 0; ``value`` is a ``for``'s induction variable, in terms of it.
 
-    For a loop that ends by a ``break`` (no ``value``): ``reached`` holds in each entered iteration, for it and for all
-    before it.  ``last``: a function of the outer iterations, the number of the iteration that broke off (``None``: only
-    iteration 0 is ever entered).
+    ``reached`` holds in each entered iteration, for it and for all before it; of a ``for``, it says what the iteration
+    before found where blocks synchronise.  For a loop that ends by a ``break`` (no ``value``), ``last``: a function of
+    the outer iterations, the number of the iteration that broke off (``None``: only iteration 0 is ever entered).
     """
 
     name: str
@@ -205,7 +205,7 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class LoopValue:
-    """A loop-carried integer without a closed form: ``v(0) = init``, ``v(k + 1) = next`` of iteration k.
+    """A loop-carried integer or truth value without a closed form: ``v(0) = init``, ``v(k + 1) = next`` of iteration k.
 
     For k >= 1, terms contain ``rest + modulus * function(*context, k, *lanes)`` as ``v(k)``.  ``context``: the
     iteration variables of the outer loops.  ``entered``: the path condition of the loop.  ``handed_on``: iteration k
@@ -225,7 +225,15 @@ class LoopValue:
 
     def at(self, function_value: Term) -> Term:
         """v(k), given an application of ``function``."""
+        if self.function.sort is Sort.BOOL:
+            return function_value
         return add(scale(self.modulus, function_value), const(self.rest))
+
+    def can_be(self, value: Term) -> Term:
+        """Whether a value of ``function`` makes ``value``, where the modulus is 1."""
+        low, high = self.function.low, self.function.high
+        least = TRUE if low is None else le(const(low + self.rest), value)
+        return least if high is None else and_(least, le(value, const(high + self.rest)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,8 +243,9 @@ class LoopForm:
     ``offset``: of the loop in the bytecode.  ``time``: a variable, the number of an iteration that begins; also of the
     one after the last.  ``carried``: each carried value at that time: a term; for a pointer its origin and offset; for
     a token a map from offsets of accesses to the condition under which it awaits them; else ``None``.
-    ``left``: the same maps for tokens after the loop.  ``reached`` (of a `loop`): holds in iteration ``iteration`` if
-    it runs.  ``last``: the symbol for the number of the iteration that broke off.
+    ``left``: the same maps for tokens after the loop.  ``reached``: holds in iteration ``iteration`` if it runs, and of
+    a ``for`` behind the last one, too.  ``last`` (of a `loop`): the symbol for the number of the iteration that broke
+    off.
     """
 
     offset: int

@@ -90,10 +90,11 @@ class _Walk:
         for item in summary.promises:
             self.promises.append(Preparer(summary, contract, ledger, use=self.use).promise(item))
             self.wraps_of_promises.append((self.promises[-1], ledger.taken()))
-        self.origins = Preparer(summary, contract, ledger, use=self.use).origins
+        preparer = Preparer(summary, contract, ledger, use=self.use)
+        self.origins, self.loop_values = preparer.origins, preparer.loop_values
 
     def steps(self) -> Iterator[ProofStep]:
-        protocols = Protocols(self.sites, self.contract, self.ledger, self.origins)
+        protocols = Protocols(self.sites, self.contract, self.ledger, self.origins, self.loop_values)
         for obligation in map(protocols.explained, every_obligation(self.sites, self.promises, self.contract)):
             if obligation.blocked is not None:
                 raise Underivable(obligation)

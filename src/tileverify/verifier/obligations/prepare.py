@@ -77,7 +77,8 @@ class Preparer:
             self._settled = DeterminedElements(facts, self.contract, plain)
         self.origins = {name: map_origin(origin, self.term) for name, origin in self.summary.origins.items()}
         self.informed = Informed(self.solver, self.use or FactUse(self.contract), self.origins)
-        self._loop_values = {value.function: self._loop_value(value) for value in self.summary.loop_values}
+        self.loop_values = tuple(map(self._loop_value, self.summary.loop_values))
+        self._loop_values = {each.function: each for each in self.loop_values if each.function.sort is t.Sort.INT}
         self._invariants: dict[frozenset[Function], LoopInvariants] = {}
 
     def informed_otherwise(self, contract: Contract, solver: SolverProtocol, use: FactUse) -> Preparer:

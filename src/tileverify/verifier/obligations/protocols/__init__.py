@@ -15,20 +15,20 @@ hold them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from weakref import WeakMethod
 
 from ....contract import terms as t
 from ....contract.contract import Contract
 from ....contract.terms import Term
-from ....frontend.symbolic.summary import Origin, Site
+from ....frontend.symbolic.summary import LoopValue, Origin, Site
 from ..answers import SolverProtocol
 from ..fact_use import FactUse, data_facts
-from ..footprint_overlap import CopyLevel, PreparedSite
+from ..footprint_overlap import CopyLevel, PreparedSite, Renaming
 from ..obligations import Obligation
 from .counters import Counter, find_counter
-from .instances import Asker, BlockSide, Fact, SideCondition, covers, sides_of, watched
+from .instances import Asker, BlockSide, Fact, LoopHistory, SideCondition, blocks_of, covers, sides_of, watched
 from .locks import Flag, Locks, find_flag
 from .order import Orders, bounds, contents, exchanges, tickets
 from .phases import Phases, PhaseSearch
@@ -44,15 +44,17 @@ __all__ = [
 class Protocols:
     """The synchronisation of one kernel under one contract; what a question does not need is never looked at.
 
-    ``origins``: what pointers are derived from, in terms of the contract.
+    ``origins``, ``loop_values``: what pointers are derived from and what loops carry, in terms of the contract.
     """
 
     sites: Sequence[PreparedSite]
     contract: Contract
     solver: SolverProtocol
     origins: Mapping[str, Origin]
+    loop_values: Iterable[LoopValue] = ()
     ask: Asker = field(init=False)
     watched: dict[str, PreparedSite] = field(init=False)
+    history: LoopHistory = field(init=False)
     _by_number: dict[int, PreparedSite] = field(init=False)
     _locks: Locks = field(init=False)
     _read_back: ReadBack = field(init=False)
@@ -63,8 +65,11 @@ class Protocols:
     def __post_init__(self) -> None:
         self.ask = Asker(self.solver)
         self.watched = watched(self.sites)
+        self.history = LoopHistory.of(self.loop_values, self.watched)
         self._by_number = {prepared.site.number: prepared for prepared in self.sites}
-        self._locks = Locks(self.sites, self.watched, self.contract, self.ask, WeakMethod(self.with_values))
+        self._locks = Locks(
+            self.sites, self.watched, self.history, self.contract, self.ask, WeakMethod(self.with_values)
+        )
         self._read_back = ReadBack(self.sites, self.contract, FactUse(self.contract), self.origins, self.ask)
 
     def explained(self, obligation: Obligation) -> Obligation:
@@ -74,21 +79,25 @@ class Protocols:
         obligation = _extended(obligation, self._found_by_loads(obligation), ())
         if not self.watched:
             return obligation
+        obligation = _knowing(obligation, self.history.turns)
         sides = sides_of(obligation, self.watched)
         facts = [*self._values(sides)]
         if obligation.level == CopyLevel.BLOCK and obligation.first is not None and obligation.second is not None:
             first, second = self.prepared(obligation.first), self.prepared(obligation.second)
             # Made anew, as it knows this one: together they would live until Python searches for cycles.
-            orders = Orders(self.contract, self.ask, self.counter, self.flag, self.phases, self.with_values)
+            orders = Orders(
+                self.contract, self.ask, self.counter, self.flag, self.phases, self.watched, self.with_values
+            )
             facts += orders.facts(first, second, *sides)
             facts += self._locks.facts(first, second, sides[1].rename)
-        return _extended(obligation, facts, sides)
+        return _knowing(_extended(obligation, facts, sides), self.history.rounds)
 
     def with_values(self, question: Obligation) -> Obligation:
         """The same for a side question: only what is known of values."""
         question = _extended(question, self._found_by_loads(question), ())
+        question = _knowing(question, self.history.turns)
         sides = sides_of(question, self.watched)
-        return _extended(question, self._values(sides), sides)
+        return _knowing(_extended(question, self._values(sides), sides), self.history.rounds)
 
     def _found_by_loads(self, question: Obligation) -> Iterable[Fact]:
         loads = self._read_back.loads
@@ -145,6 +154,13 @@ def _shared(prepared: PreparedSite) -> str | None:
     if not covers(prepared) or prepared.site.footprint.element_bytes != origin.element_bytes:
         return None
     return f"{origin.kind.value} {origin.name}"
+
+
+def _knowing(
+    question: Obligation, about: Callable[[Iterable[Term], Mapping[str, Renaming]], tuple[Term, ...]]
+) -> Obligation:
+    known = about(question.conditions, blocks_of(question))
+    return replace(question, conditions=(*question.conditions, *known)) if known else question
 
 
 def _extended(obligation: Obligation, facts: Iterable[Fact], sides: Sequence[BlockSide]) -> Obligation:

@@ -61,6 +61,7 @@ class Counter:
     ``even``: each adds exactly that; else from 0 up to that.
 
     ``once``: a block adds at most once to one location; then ``blocks`` bounds how many blocks add there at all.
+    ``rank``: a number from 0 up to ``blocks`` that tells those blocks apart, if one is known.
     ``total``: how many additions there are to one location; ``initial``: what it holds at first, where nothing wraps.
     ``distinct``: additions to one location return different values.  ``side_conditions``: why.
     """
@@ -76,6 +77,7 @@ class Counter:
     side_conditions: tuple[SideCondition, ...]
     resets: tuple[PreparedSite, ...] = ()
     even: bool = True
+    rank: Term | None = None
 
     def tells(self, prepared: PreparedSite) -> bool:
         """Whether what ``prepared`` found in the counter says how many additions there were before."""
@@ -182,10 +184,10 @@ class _Analysis:
         side_conditions: list[SideCondition] = []
         initial = self.initial
         once = self._once()
-        blocks, total = self._all_blocks(), None
+        blocks, total, rank = self._all_blocks(), None, None
         if once is not None:
             side_conditions += once
-            blocks, reasons = self._blocks()
+            blocks, reasons, rank = self._blocks()
             side_conditions += reasons
             total = blocks
         elif (known := self._static_total()) is not None:
@@ -216,6 +218,7 @@ class _Analysis:
             distinct,
             tuple(side_conditions),
             even=self.even,
+            rank=rank,
         )
 
     # ------------------------------------------------------------------------------------ how many blocks
@@ -235,8 +238,9 @@ class _Analysis:
     def _all_blocks(self) -> Term:
         return t.product(self.contract.values.get(grid, grid) for grid in GRID)
 
-    def _blocks(self) -> tuple[Term, list[SideCondition]]:
-        """At most so many blocks add to one location: the grid's size along the axes that the location leaves open.
+    def _blocks(self) -> tuple[Term, list[SideCondition], Term | None]:
+        """At most so many blocks add to one location: the grid's size along the axes that the location leaves open; and
+        the rank that bounds them, if one does.
 
         location(b) = location(b')  ->  b[d] = b'[d]      for every axis d that is left out
         """
@@ -254,7 +258,7 @@ class _Analysis:
             else:
                 side_conditions += found
         ranked = None if count is t.ONE else self._ranked(count)
-        return (count, side_conditions) if ranked is None else ranked
+        return (count, side_conditions, None) if ranked is None else ranked
 
     def _meetings(self) -> Iterator[SideCondition]:
         """Two blocks that add to one location."""
@@ -265,7 +269,7 @@ class _Analysis:
                     one, other = own_instance(first, identity), own_instance(second, copy)
                     yield one.guard, other.guard, meet(one.here, other.here, self.contract)
 
-    def _ranked(self, count: Term) -> tuple[Term, list[SideCondition]] | None:
+    def _ranked(self, count: Term) -> tuple[Term, list[SideCondition], Term] | None:
         """The same by a number that tells blocks of one location apart: the remainder of a quotient in the location or
         in the way to the addition, the quotient of a remainder, or the distance from a limit on the way.
 
@@ -282,7 +286,7 @@ class _Analysis:
             pairs = ((*pair, t.eq(rank, copy(rank)), differ) for pair in self._meetings())
             apart = None if within is None else self._apart(pairs)
             if within is not None and apart is not None:
-                return size, [*within, *apart]
+                return size, [*within, *apart], rank
         return None
 
     def _apart(self, pairs: Iterable[SideCondition]) -> list[SideCondition] | None:

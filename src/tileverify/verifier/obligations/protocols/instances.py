@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Final, TypeAlias
 
 from ....contract import terms as t
@@ -13,7 +14,7 @@ from ....contract.facts.form import Subject
 from ....contract.facts.kinds import subject_of
 from ....contract.terms import FALSE, ONE, Function, Scope, Term, TermKind, and_, neg, sub
 from ....frontend.bytecode.enums import MemoryOrdering, MemoryScope
-from ....frontend.symbolic.summary import Access, Loop, Origin, OriginKind, Promise, Site
+from ....frontend.symbolic.summary import Access, Loop, LoopValue, Origin, OriginKind, Promise, Site
 from ..answers import Answer, SolverProtocol
 from ..fact_use import in_a_row
 from ..footprint_overlap import PRIME, CopyLevel, PreparedSite, PrimedCopy, Renaming, identity, may_share, renamed
@@ -178,7 +179,7 @@ class Asker:
 # never run.
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Instance:
     """One execution of ``origin``, in the block that ``block`` renames to; ``args``: its iterations, then its lanes.
 
@@ -193,21 +194,25 @@ class Instance:
     def site(self) -> Site:
         return self.origin.site
 
-    @property
+    @cached_property
     def here(self) -> PreparedSite:
         return renamed(self.origin, self)
 
+    @cached_property
+    def _bound(self) -> dict[Term, Term]:
+        pairs = zip(map(self.block, variables_of(self.site)), self.args, strict=True)
+        return {variable: argument for variable, argument in pairs if variable is not argument}
+
     def __call__(self, term: Term) -> Term:
         """A term of the site, of this execution."""
-        variables = map(self.block, variables_of(self.site))
-        return t.substitute(self.block(term), dict(zip(variables, self.args, strict=True)))
+        return t.substitute(self.block(term), self._bound) if self._bound else self.block(term)
 
-    @property
+    @cached_property
     def guard(self) -> Term:
         """The path condition, with ranges: the executions that there are at most."""
         return t.and_(*_ranges(zip(variables_of(self.site), self.args, strict=True)), self(self.origin.guard))
 
-    @property
+    @cached_property
     def value(self) -> Term:
         assert self.site.value is not None
         return self(self.site.value)
@@ -356,6 +361,108 @@ def _unmarked(function: Function, mark: str) -> str:
     return function.name.removesuffix(mark) if mark and function.name.endswith(mark) else "" if mark else function.name
 
 
+# ---------------------------------------------------------------------------------------------------------- loop values
+# What a loop carries without a closed form, as ``taken``, which becomes 1 where a lock was found free:
+#
+#     v(0) = init,    v(k + 1) = next(k) wherever iteration k hands on
+#
+# Of iterations that never run nothing is known.  So let v(k + 1) be next(k) there, too, if v can be that number, and
+# else v(k).  Then for every time T > 0
+#
+#     handed_on(T - 1) and next(T - 1) can be   ->   v(T) = next(T - 1)                                     (defined)
+#     init can be   ->   v(T) = init or for J < T:  v(J) != v(T), handed_on(J), next(J) = v(T)              (turned)
+#
+# J is the iteration of the last change before T: a function of what v(T) is a function of.
+
+
+_MOST_ROUNDS: Final = 8
+"""Up to so many iterations are followed one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopHistory:
+    """``values``: what loops carry that is made of what swaps and exchanges find, by function."""
+
+    values: Mapping[Function, LoopValue]
+
+    @classmethod
+    def of(cls, values: Iterable[LoopValue], watched: Mapping[str, PreparedSite]) -> LoopHistory:
+        tries = {name for name, each in watched.items() if each.site.mode in ("cas", "xchg")}
+
+        def follows(value: LoopValue) -> bool:
+            return any(leaf.kind is TermKind.APPLY and leaf.function.name in tries for leaf in value.next.free)
+
+        return cls({value.function: value for value in values if value.modulus == 1 and follows(value)})
+
+    def turns(self, conditions: Iterable[Term], blocks: Mapping[str, Renaming]) -> tuple[Term, ...]:
+        """(turned) of the loop values in ``conditions``; ``blocks``: what gives a block's terms, by its mark."""
+        mentioned = (each for condition in conditions for each in self._mentioned(condition, blocks))
+        return tuple(dict.fromkeys(each.turned() for each in mentioned if not each.is_early))
+
+    def rounds(self, conditions: Iterable[Term], blocks: Mapping[str, Renaming]) -> tuple[Term, ...]:
+        """(defined) of those in the first rounds, and of what these are made of."""
+        left, found = list(conditions), dict[Term, Term]()
+        while left:
+            for each in self._mentioned(left.pop(), blocks):
+                if each.is_early and each.leaf not in found:
+                    found[each.leaf] = each.defined()
+                    left.append(found[each.leaf])
+        return tuple(found.values())
+
+    def _mentioned(self, condition: Term, blocks: Mapping[str, Renaming]) -> Iterator[ValueThen]:
+        for leaf in sorted(condition.free) if self.values else ():
+            for mark, rename in blocks.items() if leaf.kind is TermKind.APPLY else ():
+                value = self.values.get(replace(leaf.function, name=_unmarked(leaf.function, mark)))
+                if value is not None:
+                    yield ValueThen(value, leaf, rename)
+
+
+@dataclass(frozen=True, slots=True)
+class ValueThen:
+    """``leaf`` stands for v(T), in the block that ``rename`` gives the terms of."""
+
+    value: LoopValue
+    leaf: Term
+    rename: Renaming
+
+    @property
+    def time(self) -> Term:
+        return self.leaf.args[len(self.value.context)]
+
+    @property
+    def is_early(self) -> bool:
+        return self.time.kind is TermKind.CONST and 0 < self.time.value <= _MOST_ROUNDS
+
+    def defined(self) -> Term:
+        before = t.const(self.time.value - 1)
+        after = self._in_round(self.value.next, before)
+        known = t.and_(self._in_round(self.value.handed_on, before), self.value.can_be(after))
+        return t.implies(known, _equal(self.value.at(self.leaf), after))
+
+    def turned(self) -> Term:
+        mark = self.leaf.function.name.removeprefix(self.value.function.name)
+        turn = t.apply(Function(f"{self.value.function.name}.turned{mark}", Scope.BLOCK, 0), *self.leaf.args)
+        now, init = self.value.at(self.leaf), self._in_round(self.value.init, t.ZERO)
+        then = t.ite(t.eq(turn, t.ZERO), init, self.value.at(t.apply(self.leaf.function, *self._at(turn))))
+        after, handed_on = (self._in_round(term, turn) for term in (self.value.next, self.value.handed_on))
+        turned = t.and_(t.lt(turn, self.time), t.not_(_equal(then, now)), handed_on, _equal(after, now))
+        known = t.and_(t.lt(t.ZERO, self.time), self.value.can_be(init))
+        return t.implies(known, t.or_(_equal(now, init), turned))
+
+    def _at(self, time: Term) -> tuple[Term, ...]:
+        around = len(self.value.context)
+        return (*self.leaf.args[:around], time, *self.leaf.args[around + 1 :])
+
+    def _in_round(self, term: Term, k: Term) -> Term:
+        value = self.value
+        variables = map(self.rename, (*value.context, value.iteration, *value.lanes))
+        return t.substitute(self.rename(term), dict(zip(variables, self._at(k), strict=True)))
+
+
+def _equal(one: Term, other: Term) -> Term:
+    return t.iff(one, other) if one.sort is t.Sort.BOOL else t.eq(one, other)
+
+
 # ---------------------------------------------------------------------------------------------------------------- sides
 # The blocks of a question, what each reaches, and the executions whose values the question mentions.
 
@@ -379,16 +486,21 @@ class BlockSide:
         return (fact for seen in self.seen for point in self.points for fact in entered(seen, point))
 
 
+def blocks_of(obligation: Obligation) -> dict[str, Renaming]:
+    """What gives the terms of the blocks that it speaks of, by what marks their functions."""
+    between = obligation.second is not None and obligation.level == CopyLevel.BLOCK
+    return {"": identity, PRIME: PrimedCopy(obligation.level, PRIME)} if between else {"": identity}
+
+
 def sides_of(obligation: Obligation, watched: Mapping[str, PreparedSite]) -> tuple[BlockSide, ...]:
     """Two sides for an obligation between blocks, else one."""
     item = obligation.first or obligation.promise
     assert item is not None
-    blocks: dict[str, Renaming] = {"": identity}
-    points = {"": [Point.at(item, identity)]}
+    blocks = blocks_of(obligation)
+    points: dict[str, list[Point]] = {mark: [] for mark in blocks}
+    points[""].append(Point.at(item, identity))
     if obligation.second is not None:
         copy = PrimedCopy(obligation.level, PRIME)
-        if obligation.level == CopyLevel.BLOCK:
-            blocks[PRIME], points[PRIME] = copy, []
-        points[PRIME if obligation.level == CopyLevel.BLOCK else ""].append(Point.at(obligation.second, copy))
+        points[PRIME if PRIME in blocks else ""].append(Point.at(obligation.second, copy))
     found = values_in(obligation.conditions, watched, blocks)
     return tuple(BlockSide(rename, tuple(points[mark]), found[mark]) for mark, rename in blocks.items())

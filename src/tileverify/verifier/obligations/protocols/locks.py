@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations_with_replacement
+from typing import Final
 
 from ....contract import terms as t
 from ....contract.contract import Contract
@@ -22,6 +23,7 @@ from .instances import (
     Fact,
     Initial,
     Instance,
+    LoopHistory,
     Point,
     SideCondition,
     acquires,
@@ -42,7 +44,7 @@ class Flag:
 
     ``values``: the constants that are written, if nothing else is.  ``above``: the side conditions for "every value
     that is written is ``initial.high`` or more".  ``turns``: those for "all writes release, and who writes u > high
-    has acquired u - 1 there before, and waited for it".  ``None`` where that was not shown.
+    has acquired u - 1 or more there before, and waited for it".  ``None`` where that was not shown.
     """
 
     writers: tuple[PreparedSite, ...]
@@ -52,10 +54,16 @@ class Flag:
     turns: tuple[SideCondition, ...] | None
 
 
-def stores(prepared: PreparedSite) -> bool:
-    """It puts its integer operand there, whatever was there before."""
-    plain = prepared.site.access is Access.WRITE or prepared.site.mode == "xchg"
-    return plain and prepared.site.argument is not None
+_PUTTING: Final = ("xchg", "cas", "max", "min", "umax", "umin")
+
+
+def puts(prepared: PreparedSite) -> bool:
+    """It puts its integer operand there, or leaves what it finds.
+
+    Who leaves it goes on with the release sequence that it reads from, as in `changers`.
+    """
+    written = prepared.site.access is Access.WRITE or prepared.site.mode in _PUTTING
+    return written and prepared.site.argument is not None
 
 
 def find_flag(
@@ -75,14 +83,14 @@ def find_flag(
     if not writers or initial is None:
         return None
     analysis = _Analysis(writers, initial, watched, contract, ask, explained)
-    plain = all(map(stores, writers))
+    plain = all(map(puts, writers))
     above, turns = (analysis.all(analysis.below()), analysis.turns()) if plain else (None, None)
     return Flag(writers, initial, _constants(writers), above, turns)
 
 
 def _constants(writers: Sequence[PreparedSite]) -> tuple[Term, ...] | None:
     """What ``writers`` put there, if each writes a constant or nothing, as a compare-and-swap may."""
-    written = [each.site.argument for each in writers if stores(each) or each.site.mode == "cas"]
+    written = [each.site.argument for each in writers if puts(each)]
     known = [value for value in written if value is not None and value.kind is TermKind.CONST]
     return tuple(dict.fromkeys(known)) if len(known) == len(writers) else None
 
@@ -116,7 +124,7 @@ class _Analysis:
                     before(each, point),
                     awaited(each.origin, by=write, own=each, other=identity),
                     meet(each.here, here, self.contract, lanes_matter=True),
-                    t.eq(each.value, previous),
+                    t.le(previous, each.value),
                 )
                 for each in seen
                 if acquires(each.origin)
@@ -201,6 +209,7 @@ class Locks:
 
     sites: Sequence[PreparedSite]
     watched: Mapping[str, PreparedSite]
+    history: LoopHistory
     contract: Contract
     ask: Asker
     explained: Callable[[], Callable[[Obligation], Obligation] | None]
@@ -226,17 +235,31 @@ class Locks:
 
     def _find_held(self, x: PreparedSite) -> Iterator[HeldLock]:
         point = Point.at(x.site, identity)
-        for take in values_in([x.guard], self.watched, {"": identity})[""]:
+        for take in self._seen_before(x):
             lock = self._lock(take.origin)
             if lock is None or not _takes(take.origin, lock.free):
                 continue  # who finds the lock free without a change holds nothing
             waits = awaited(take.origin, by=x, own=take, other=identity)
             condition = t.and_(before(take, point), waits, t.eq(take.value, lock.free))
-            if condition is t.FALSE:
-                continue
-            given = self.ask.refuses_all(self._given_early(x, take, condition, give) for give in lock.gives)
-            if given is not None:
-                yield HeldLock(take, condition, (*lock.side_conditions, *given))
+            for held in dict.fromkeys((condition, t.and_(condition, self._given_in_round(x, take, lock)))):
+                early = (self._given_early(x, take, held, give) for give in lock.gives)
+                given = None if held is t.FALSE else self.ask.refuses_all(early)
+                if given is not None:
+                    yield HeldLock(take, held, (*lock.side_conditions, *given))
+                    break
+
+    def _seen_before(self, x: PreparedSite) -> Sequence[Instance]:
+        """What the way to ``x`` depends on, through what loops carry, too."""
+        block = {"": identity}
+        return values_in((x.guard, *self.history.turns((x.guard,), block)), self.watched, block)[""]
+
+    def _given_in_round(self, x: PreparedSite, take: Instance, lock: Lock) -> Term:
+        """In the iteration of ``x`` the lock is given back for ``take``: not in one before, where locks go from hand to
+        hand."""
+        around = [loop.name for loop in x.site.loops]
+        alike = (give for give in lock.gives if [loop.name for loop in give.site.site.loops] == around)
+        same = ((give.chosen, t.not_(different(take, give.take))) for give in alike if not give.site.site.lanes)
+        return t.or_(*(t.and_(*each) for each in same))
 
     def _given_early(self, x: PreparedSite, take: Instance, held: Term, give: Give) -> SideCondition:
         """The lock is given back without waiting for ``x``, which the same take holds."""
@@ -264,7 +287,7 @@ class Locks:
         gives = [each for each in writers if not _takes(each, free)]
         if free.kind is not TermKind.CONST or len(gives) == len(writers):
             return None
-        if not all(releases(each) and _puts(each) and each.site.argument is free for each in gives):
+        if not all(releases(each) and _frees(each) and each.site.argument is free for each in gives):
             return None
         taken = (each for each in writers if _takes(each, free))
         written = ((each.guard, t.eq(each.site.argument, free)) for each in taken if each.site.argument is not None)
@@ -303,7 +326,7 @@ class Locks:
         """Takes on which it depends whether ``give`` takes place, with the condition that it waits for the take, which
         succeeded."""
         point, here = Point.at(give.site, identity), own_instance(give, identity)
-        for take in values_in([give.guard], self.watched, {"": identity})[""]:
+        for take in self._seen_before(give):
             if _takes(take.origin, free) and take.origin.origin.name == give.origin.name:
                 yield (
                     take,
@@ -343,6 +366,6 @@ def _takes(prepared: PreparedSite, free: Term) -> bool:
     return site.argument is not free and not site.lanes
 
 
-def _puts(prepared: PreparedSite) -> bool:
-    """It puts its integer operand there, perhaps only where it finds another one."""
-    return stores(prepared) or (prepared.site.mode == "cas" and prepared.site.argument is not None)
+def _frees(prepared: PreparedSite) -> bool:
+    """It puts its integer operand there, perhaps only where it finds a certain other one."""
+    return puts(prepared) and (prepared.site.access is Access.WRITE or prepared.site.mode in ("xchg", "cas"))

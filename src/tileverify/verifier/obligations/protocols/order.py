@@ -20,9 +20,11 @@ W is not R.  So the two race only if
 
     low <= v < high   or   some C, W:  v = value(W) and not (C = A and W releases and waits for X)     (source)
 
-`by_turn`: all that writes the array releases, and whoever writes u > high has acquired u - 1 from the same location
-before, and waited for it.  So from v down to ``high`` every value was written, each behind the acquire of the one
-below it.  If nobody but S could write w = value(S) there, and high <= w <= v, then S is in that chain:
+`by_turn`: all that writes the array releases, and whoever writes u > high has acquired u - 1 or more from the same
+location before, and waited for it.  So from v on, what was acquired leads from write to write, each behind the next.
+It goes down by one at most and ends at ``high`` or below, or at what was there at first.  So every value from
+``high`` to v is among those that were written.  If nobody but S could write w = value(S) there, and high <= w <= v,
+then S is in that chain:
 
     high <= w <= v   ->   X before Y                                                                     (turn)
 
@@ -31,12 +33,18 @@ that no other execution sets, and v has one of them, then S is before R's readin
 reads from, as an or is a read-modify-write:
 
     v & argument(S) != 0   ->   X before Y                                                               (bits)
+
+A third block may hand the order on.  Let W be a release of some block C that R synchronises with, or R itself.  If X is
+before W by what C saw, X is before Y.  So the W that `by_source` speaks of must be one that X is not before.  And if R
+shows that all blocks that add to a counter have added there, one of each rank has (`counters`):
+
+    v >= high - 1 + c * n   [- c if R itself adds]   ->   for some C, W:  rank(C) = rank(A), X is not before W  (all)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import TypeAlias
 
@@ -54,27 +62,33 @@ from .instances import (
     BlockSide,
     Fact,
     Instance,
+    Point,
     SideCondition,
     acquires,
     different,
     own_instance,
     puts_back,
     releases,
+    values_in,
     variables_of,
 )
-from .locks import Flag, stores
+from .locks import Flag, puts
 from .phases import Phases
 
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """The race question in one direction: could ``x`` of block A come before ``y`` of block B, by what B saw?"""
+    """The race question in one direction: could ``x`` of block A come before ``y`` of block B, by what B saw?
+
+    ``through``: B hands the order on.
+    """
 
     x: PreparedSite
     here: Renaming
     y: PreparedSite
     there: Renaming
     b: BlockSide
+    through: bool = False
 
     def learnt(self, seen: Instance) -> Term:
         """``seen`` took place in B before ``y``, which waits for it."""
@@ -99,6 +113,7 @@ class Orders:
     counter_of: Callable[[PreparedSite], Counter | None]
     flag_of: Callable[[PreparedSite], Flag | None]
     phases_of: Callable[[PreparedSite], tuple[Phases, ...]]
+    watched: Mapping[str, PreparedSite]
     explained: Callable[[Obligation], Obligation]
     _copies: int = field(default=0, init=False)
 
@@ -117,12 +132,17 @@ class Orders:
         counter = self.counter_of(seen.origin)
         if counter is not None:
             yield from self._by_count(way, seen, counter)
+            yield from self._by_all(way, seen, counter)
             return
         flag = self.flag_of(seen.origin)
         if flag is not None:
             turns = flag.turns is not None and flag.above is not None
             found = tuple(self._by_turn(way, seen, flag)) if turns else tuple(self._by_bits(way, seen, flag))
             yield from found or self._by_source(way, seen, flag)
+
+    def _published(self, x: PreparedSite, s: PreparedSite) -> tuple[SideCondition, ...] | None:
+        """Where no block makes both accesses, ``s`` says nothing of ``x``."""
+        return None if self.ask.refuses(x.guard, s.guard) is not None else published(self.ask, x, s)
 
     # ------------------------------------------------------------------------------------------ (count)
     def _by_count(self, way: Direction, seen: Instance, counter: Counter) -> Iterator[Fact]:
@@ -132,7 +152,7 @@ class Orders:
         for add in counter.adds:
             mine = way.own(add)
             itself = add.site.number == way.x.site.number and releases(add)
-            given = None if mine is None else () if itself else published(self.ask, way.x, add)
+            given = None if mine is None else () if itself else self._published(way.x, add)
             if mine is not None and given is not None:
                 meets = meet(mine.here, seen.here, self.contract, lanes_matter=True)
                 known = t.and_(way.learnt(seen), mine.guard, meets)
@@ -142,6 +162,49 @@ class Orders:
                     reasons = (*counter.side_conditions, *phases.side_conditions, *given)
                     yield t.implies(known, t.lt(seen.value, end)), reasons
 
+    def _by_all(self, way: Direction, seen: Instance, counter: Counter) -> Iterator[Fact]:
+        if way.through or counter.rank is None or counter.initial is None or not counter.tells(seen.origin):
+            return
+        rank, before = way.here(counter.rank), t.ONE if counter.adds_by(seen.origin) else t.ZERO
+        most = t.add(counter.initial.high, t.scale(counter.step, t.sub(counter.blocks, before)))
+        known = t.and_(way.learnt(seen), touches(seen, self.contract), t.le(most, t.add(seen.value, t.ONE)))
+        inside = t.and_(t.le(t.ZERO, rank), t.lt(rank, counter.blocks))
+        some, reasons = [], [*counter.side_conditions]
+        for add in filter(releases, counter.adds):
+            copy = self._copy()
+            third, why = self._not_before(way, add, copy, seen)
+            here = own_instance(add, copy)
+            meets = meet(here.here, seen.here, self.contract)
+            some.append(t.and_(here.guard, *_inside(copy, self.contract), meets, t.eq(copy(counter.rank), rank), third))
+            reasons += why
+        if len(some) == len(counter.adds) and len(reasons) > len(counter.side_conditions):
+            yield t.implies(t.and_(known, inside), t.or_(*some)), tuple(reasons)
+
+    def _not_before(
+        self, way: Direction, w: PreparedSite, copy: PrimedCopy, seen: Instance
+    ) -> tuple[Term, tuple[SideCondition, ...]]:
+        """What holds if ``way.x`` is not before ``w``, a release of the block that ``copy`` gives the terms of.
+
+        Nobody hands on what was handed to him through the array of ``seen``: such a chain would have no end.
+        """
+        if way.through:
+            return t.TRUE, ()
+        own = values_in([copy(w.guard)], self.watched, {copy.mark: copy})[copy.mark]
+        side = BlockSide(copy, (Point.at(w.site, copy),), own)
+        there = replace(way, y=w, there=copy, b=side, through=True)
+        others = (each for each in own if each.origin.origin.name != seen.origin.origin.name)
+        known = (each for each in others if acquires(each.origin) and there.learnt(each) is not t.FALSE)
+        facts = [fact for each in known for fact in self._of(there, each)]
+        if facts:
+            facts += bounds((side,), self.counter_of, self.contract)
+            facts += contents((side,), self.flag_of, self.contract)
+        return t.and_(*(fact for fact, _ in facts)), tuple(reason for _, reasons in facts for reason in reasons)
+
+    def _copy(self) -> PrimedCopy:
+        """A block of its own."""
+        self._copies += 1
+        return PrimedCopy(CopyLevel.BLOCK, f"{PRIME}{PRIME}{self._copies}")
+
     # ------------------------------------------------------------------------------------------- (turn)
     def _by_turn(self, way: Direction, seen: Instance, flag: Flag) -> Iterator[Fact]:
         assert flag.turns is not None
@@ -149,7 +212,7 @@ class Orders:
             mine = way.own(write)
             if mine is None or mine.argument is None:
                 continue
-            given = published(self.ask, way.x, write)
+            given = self._published(way.x, write)
             alone = None if given is None else self._by_nobody_else(way.x, write, flag, t.eq)
             if given is not None and alone is not None:
                 meets = meet(mine.here, seen.here, self.contract, lanes_matter=True)
@@ -192,7 +255,7 @@ class Orders:
             return
         for write in flag.writers:
             mine = way.own(write)
-            given = None if mine is None else published(self.ask, way.x, write)
+            given = None if mine is None else self._published(way.x, write)
             alone = None if given is None else self._by_nobody_else(way.x, write, flag, _share_bits)
             if mine is not None and mine.argument is not None and given is not None and alone is not None:
                 meets = meet(mine.here, seen.here, self.contract, lanes_matter=True)
@@ -204,21 +267,24 @@ class Orders:
     def _by_source(self, way: Direction, seen: Instance, flag: Flag) -> Iterator[Fact]:
         v = seen.value
         sources = [t.and_(t.le(flag.initial.low, v), t.lt(v, flag.initial.high))]
+        reasons: list[SideCondition] = []
         for write in flag.writers:
-            self._copies += 1
-            copy = PrimedCopy(CopyLevel.BLOCK, f"{PRIME}{PRIME}{self._copies}")
+            copy = self._copy()
             theirs = own_instance(write, copy)
             itself = _same(theirs, copy, way.there, seen, self.contract)
             meets = meet(theirs.here, seen.here, self.contract)
             parts = [theirs.guard, *_inside(copy, self.contract), meets, t.not_(itself)]
-            if stores(write) or (write.site.mode == "cas" and theirs.argument is not None):
+            if puts(write):
                 assert theirs.argument is not None
                 parts.append(t.eq(v, theirs.argument))
             if releases(write):
                 ours = t.and_(*(t.eq(way.here(bid), copy(bid)) for bid in block_axes(self.contract)))
-                parts.append(t.not_(t.and_(ours, awaited(way.x, by=write, own=way.here, other=copy))))
+                third, why = self._not_before(way, write, copy, seen)
+                parts += [t.not_(t.and_(ours, awaited(way.x, by=write, own=way.here, other=copy))), third]
+                reasons += why
             sources.append(t.and_(*parts))
-        yield t.implies(t.and_(way.learnt(seen), touches(seen, self.contract)), t.or_(*sources)), ()
+        known = t.and_(way.learnt(seen), touches(seen, self.contract))
+        yield t.implies(known, t.or_(*sources)), tuple(reasons)
 
 
 def _share_bits(one: Term, other: Term) -> Term:

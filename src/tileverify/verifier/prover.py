@@ -234,8 +234,9 @@ class Prover:
 
     def count(self, left_open: int) -> ObligationCount:
         """The numbers of obligations, by the way each was decided; ``left_open`` were not."""
-        by = Counter(each.tier == Tier.STRUCTURAL for each in self.closed)
-        return ObligationCount(len(self.closed) + left_open, by[True], by[False])
+        by = Counter(each.tier for each in self.closed)
+        apart = by[Tier.STRUCTURAL], by[Tier.ENUMERATED]
+        return ObligationCount(len(self.closed) + left_open, apart[0], len(self.closed) - sum(apart), apart[1])
 
     def at_its_end(self) -> bool:
         """Whether budget or time is spent."""

@@ -41,7 +41,7 @@ MOST_CONTENTS: Final = 16
 def enumerated(proof: OwnProof, outcome: Outcome, runs: RunsEveryBlock) -> Outcome:
     """``outcome``, undecided so far, or what the run of all blocks says of the launch."""
     launch = _numbers(proof)
-    if launch is None or proof.prover.at_its_end():
+    if launch is None or proof.prover.is_late():
         return outcome
     with proof.prover.effort.at("all blocks of the launch"):
         return _Decision(proof, outcome, launch, runs).outcome()
@@ -136,7 +136,7 @@ class _Decision:
         confirmation = self.proof.confirm(launch, found.claim)
         if confirmation is None or explanation is None:
             return None
-        ops = {found.claim.offset_a, found.claim.offset_b}
+        ops = {found.claim.offset_a, found.claim.offset_b} - {None}
         alike = [each for each in self.proof.left if each.obligation.code == found.claim.code]
         opened = next((each for each in alike if ops == set(_offsets(each.obligation))), None)
         if opened is None:
@@ -152,7 +152,6 @@ class _Decision:
         return replace(self.undecided, notes=(*self.undecided.notes, f"not enumerated: {reason}"))
 
 
-def _offsets(obligation: Obligation) -> Iterator[int | None]:
+def _offsets(obligation: Obligation) -> Iterator[int]:
     first, second = obligation.first or obligation.promise, obligation.second
-    yield None if first is None else first.offset
-    yield None if second is None else second.offset
+    yield from (each.offset for each in (first, second) if each is not None)

@@ -240,9 +240,10 @@ class Prover:
 
     def at_its_end(self) -> bool:
         """Whether budget or time is spent."""
-        return self.effort.is_spent or self._is_late()
+        return self.effort.is_spent or self.is_late()
 
-    def _is_late(self) -> bool:
+    def is_late(self) -> bool:
+        """Whether the user's time is up."""
         limit = self.options.timeout_s
         return limit is not None and time.monotonic() - self.attempt.started > limit
 

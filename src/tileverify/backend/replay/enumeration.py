@@ -17,7 +17,7 @@ orders between blocks: a launch that needs one is not decided here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
 from typing import Final, NamedTuple, TypeAlias
@@ -33,6 +33,7 @@ from ...results.codes import BETWEEN_BLOCKS, TV
 from ..interpreter import BlockLog, BoundLaunch, Budget, BudgetSpent, InterpreterStop, Memory, run_block
 from ..interpreter.conflicts import COVERS_BLOCKS, doubled_lanes, races, unordered
 from ..interpreter.values import NOT_GIVEN, PROOF, WHY_TAINTED, Array, Tile, UnspecifiedUse
+from .byte_intervals import Intervals, in_order, owned, shared_by, union
 
 ENUMERATION_STEPS: Final = 1 << 31
 """Steps (see `interpreter.machine`) of all blocks together: some seconds."""
@@ -58,14 +59,6 @@ class _Alone(NamedTuple):
 _CLEAN: Final = _Alone()
 
 
-class _Intervals(NamedTuple):
-    """Bytes ``[starts, ends)``, each of one block, which is a number; -1 stands for several."""
-
-    starts: Array
-    ends: Array
-    owners: Array
-
-
 @dataclass
 class LaunchEnumeration:
     """``contents_given``: names of the allocations whose contents at the beginning are those of the launch."""
@@ -76,7 +69,7 @@ class LaunchEnumeration:
     contents_given: frozenset[str]
     loops: Loops
     budget: Budget
-    _touched: dict[tuple[bool, int], list[_Intervals]] = field(default_factory=dict)
+    _touched: dict[tuple[bool, int], list[Intervals]] = field(default_factory=dict)
     """Merged runs of each block, by whether they are written and the width of elements of strong accesses, else 0."""
 
     def run(self) -> Enumerated:
@@ -182,23 +175,23 @@ class LaunchEnumeration:
                 writes = footprint is access.writes
                 runs.setdefault((writes, width), []).append(footprint.runs)
         for kind, found in runs.items():
-            starts, ends = _union(*map(np.concatenate, zip(*found, strict=True)))
+            starts, ends = union(*map(np.concatenate, zip(*found, strict=True)))
             self.budget.spend(_RUN_COST * len(starts))
-            self._touched.setdefault(kind, []).append(_Intervals(starts, ends, np.full(len(starts), number)))
+            self._touched.setdefault(kind, []).append(Intervals(starts, ends, np.full(len(starts), number)))
 
     def _meeting(self) -> tuple[int, int] | None:
         """Numbers of two blocks with accesses that conflict and are not morally strong."""
-        touched = {kind: _sorted(found) for kind, found in self._touched.items()}
+        touched = {kind: in_order(found) for kind, found in self._touched.items()}
         for (writes, width), intervals in sorted(touched.items()):
             if not writes:
                 continue
-            owned, pair = _owned(intervals)
+            alone, pair = owned(intervals)
             if pair is not None and not width:
                 return pair
             for (other_writes, other_width), others in sorted(touched.items()):
                 if (other_writes, other_width) == (writes, width) or (width and width == other_width):
                     continue
-                if (pair := _shared(owned, intervals, others)) is not None:
+                if (pair := shared_by(alone, intervals, others)) is not None:
                     return pair
         return None
 
@@ -219,59 +212,3 @@ _RUN_COST: Final = 1 << 4
 
 def _is_float(kind: object) -> bool:
     return isinstance(kind, TileType) and getattr(kind.element, "is_float", False)
-
-
-# ------------------------------------------------------------------------------------------------------- intervals
-def _union(starts: Array, ends: Array) -> tuple[Array, Array]:
-    """The same bytes as intervals that are apart, in their order."""
-    order = np.argsort(starts, kind="stable")
-    starts, reach = starts[order], np.maximum.accumulate(ends[order])
-    begins = np.concatenate(([True], starts[1:] > reach[:-1]))
-    return starts[begins], reach[np.concatenate((begins[1:], [True]))]
-
-
-def _sorted(found: Sequence[_Intervals]) -> _Intervals:
-    columns = [np.concatenate(column) for column in zip(*found, strict=True)]
-    order = np.argsort(columns[0], kind="stable")
-    return _Intervals(*(column[order] for column in columns))
-
-
-def _owned(intervals: _Intervals) -> tuple[_Intervals, tuple[int, int] | None]:
-    """The same bytes in intervals that are apart, with the block that alone has them, or -1; and two blocks that share
-    some.  Those of one block are apart, so in the order of their starts the first two that meet are neighbours."""
-    starts, ends, owners = intervals
-    meets = np.flatnonzero(starts[1:] < np.maximum.accumulate(ends)[:-1])
-    if not len(meets):
-        return intervals, None
-    pair = int(owners[meets[0]]), int(owners[meets[0] + 1])
-    reach = np.maximum.accumulate(ends)
-    begins = np.concatenate(([True], starts[1:] >= reach[:-1]))
-    groups = np.flatnonzero(begins)
-    same = np.minimum.reduceat(owners, groups) == np.maximum.reduceat(owners, groups)
-    joint = np.where(same, owners[groups], -1)
-    return _Intervals(starts[groups], np.maximum.reduceat(ends, groups), joint), pair
-
-
-def _shared(owned: _Intervals, intervals: _Intervals, others: _Intervals) -> tuple[int, int] | None:
-    """Two blocks of which one has bytes of ``intervals``, ``owned`` by one each, and the other some of ``others``."""
-    low = np.searchsorted(owned.ends, others.starts, side="right")
-    high = np.searchsorted(owned.starts, others.ends, side="left")
-    meets = np.flatnonzero(low < high)
-    if not len(meets):
-        return None
-    turns = np.cumsum(np.concatenate(([0], owned.owners[1:] != owned.owners[:-1])))
-    first, last, block = low[meets], high[meets] - 1, others.owners[meets]
-    wrong = (owned.owners[first] != block) | (turns[first] != turns[last])
-    for place in meets[wrong]:
-        pair = _partner(intervals, others, int(place))
-        if pair is not None:
-            return pair
-    return None
-
-
-def _partner(intervals: _Intervals, others: _Intervals, place: int) -> tuple[int, int] | None:
-    """The block of ``others[place]`` and another one that has bytes of it."""
-    block = int(others.owners[place])
-    meets = (intervals.starts < others.ends[place]) & (intervals.ends > others.starts[place])
-    found = np.flatnonzero(meets & (intervals.owners != block))
-    return (block, int(intervals.owners[found[0]])) if len(found) else None

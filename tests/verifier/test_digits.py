@@ -63,6 +63,17 @@ def test_digits_in_another_order_tell_numbers_apart() -> None:
     assert agree((t.eq(turned(P, B, C), turned(Q, B, C)),), facts)
 
 
+def test_other_conditions_are_known_beside_one() -> None:
+    """A mask ``p < a*b*c`` says that there are elements, so that no base is 0; what a bound says it keeps."""
+    equation, masks = t.eq(number(P, B, C), number(Q, B, C)), (t.lt(P, BLOCKS), t.lt(Q, BLOCKS))
+    assert by_digits((equation, *masks), frozenset()) == (t.eq(P, Q), *masks)
+    assert agree((equation, *masks), frozenset())
+    assert agree((t.eq(turned(P, B, C), turned(Q, B, C)), *masks), frozenset())
+    assert by_digits((equation,), frozenset()) is None
+    assert by_digits((t.eq(turned(P, B, C), turned(Q, B, C)), masks[0]), frozenset()) is None
+    assert agree((t.le(BLOCKS, number(P, B, C)), t.lt(number(P, B, C), BLOCKS)), frozenset())
+
+
 def test_a_bound_is_one_of_the_digits_before() -> None:
     bound = t.le(BLOCKS, turned(P, B, C))
     assert by_digits((bound,), SIZES) == (t.FALSE,)

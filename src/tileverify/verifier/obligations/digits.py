@@ -11,7 +11,7 @@ In the formulas / is the division that rounds down, and x % c = x - c*(x / c), w
 
 ``sum`` and ``digits`` are what % means.  ``quotient``: for an integer n, n <= (x/c)/d iff n*d <= x/c iff n*d*c <= x.
 ``index``: c divides r - s, which lies between -c and c.  ``bound``: c*n <= c*a + r < c*(a + 1).  The premises are read
-off facts: no factor of a product that is at least 1 is 0, and  x / d < c  where  x < c*d.
+off facts and other conditions: no factor of a product that is at least 1 is 0, and  x / d < c  where  x < c*d.
 """
 
 from __future__ import annotations
@@ -34,16 +34,32 @@ MOST_MONOMIALS = 32
 def by_digits(conditions: Iterable[Term], facts: frozenset[Term]) -> tuple[Term, ...] | None:
     """Conditions that say the same under the facts, by all rules that apply; ``None`` if none does.
 
-    They are left side by side, so that another solver sees what contradicts what.
+    They are left side by side, so that another solver sees what contradicts what.  What is known beside a condition is
+    the facts and all other conditions, as they stand when it is changed.
     """
     given = t.conjuncts(*conditions)
-    parts, place = [_recomposed(each, facts) for each in given], 0
+    parts, place = list(given), 0
     while place < len(parts):
-        found = split_by_base(parts[place], facts) or joined(parts[place], parts, facts)
+        part = parts[place]
+        found: tuple[Term, ...] | None
+        if any(map(_is_of_sizes, t.postorder(part))):
+            known = facts.union(each for each in parts if each.kind in _ORDERS and each is not part)
+            whole = _recomposed(part, known)
+            found = (whole,) if whole is not part else split_by_base(part, known) or joined(part, parts, known)
+        else:
+            found = joined(part, parts, facts)
         if found is not None:
             parts[place : place + 1] = found
         place = place + 1 if found is None else 0
     return None if parts == list(given) else tuple(dict.fromkeys(parts))
+
+
+_ORDERS = (TermKind.LT, TermKind.LE)
+
+
+def _is_of_sizes(term: Term) -> bool:
+    is_quotient = term.kind in (TermKind.DIV, TermKind.MOD) and term.args[1].kind is not TermKind.CONST
+    return is_quotient or term.kind is TermKind.PRODUCT
 
 
 @lru_cache(maxsize=64)
@@ -74,8 +90,6 @@ def _is_below(term: Term, base: Term, facts: frozenset[Term]) -> bool:
 
 
 def _recomposed(term: Term, facts: frozenset[Term]) -> Term:
-    if not any(sub.kind is TermKind.MOD and sub.args[1].kind is not TermKind.CONST for sub in t.postorder(term)):
-        return term
     return t.transform(term, lambda sub: _put_together(sub, facts) if sub.kind is TermKind.SUM else None)
 
 

@@ -39,8 +39,8 @@ MOST_CONTENTS: Final = 16
 
 
 def enumerated(proof: OwnProof, outcome: Outcome, runs: RunsEveryBlock) -> Outcome:
-    """``outcome``, undecided so far, or what the run of all blocks says of the launch."""
-    launch = _numbers(proof)
+    """``outcome``, undecided so far, or what the run of all blocks says of the launch; nothing where no block works."""
+    launch = _numbers(proof) if proof.vacuous is None else None
     if launch is None or proof.prover.is_late():
         return outcome
     with proof.prover.effort.at("all blocks of the launch"):

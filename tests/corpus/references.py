@@ -1020,6 +1020,11 @@ REFERENCES: Final[dict[str, Reference]] = {
     "mark_slots": _mark_slots,
     "scatter_unchecked": _scatter_unchecked,
     "scratch_row": lambda a, v: {"scratch": a["x"], "out": a["x"][:, ::-1]},
+    "turn_three_axes": lambda a, v: {
+        "out": a["x"].reshape(v["na"], v["nb"], v["nc"], 64).transpose(2, 1, 0, 3).reshape(-1, 64)
+    },
+    "shuffle_tiles": _to_tiles(lambda i, n, v: (5 * (5 * i + 3) + 3) % n),
+    "shuffle_by_table": _to_tiles(lambda i, n, v: (5 * (5 * i + 3) + 3) % n),
     "set_flag": lambda a, v: {"found": np.full(1, 7)},
     "shift_and_back": _copy,
     "silu_and_mul": _silu_and_mul,
@@ -1284,6 +1289,8 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "protocols/tickets.py::fill_by_two_counters[as-many-even-as-odd]": Numbers({"N": 640}),
     "loops/stages.py::ring_of_three[three-tiles-a-block]": Numbers({"B": 5, "rounds": 7}),
     "loops/stages.py::swapped_buffers[two-tiles-a-block]": Numbers({"B": 5, "rounds": 7}),
+    "loops/mixed_tiles.py::shuffle_tiles[sixteen-tiles]": Numbers({}),
+    "loops/mixed_tiles.py::shuffle_by_table[counting-up]": Numbers({}),
     "loops/recurrence.py::running_states[any-grid]": Numbers({"R": 5, "T": 4}, grid=(2, 1, 1)),
     "loops/stages.py::cursor[row-by-row]": Numbers({"B": 3, "W": 170, "rounds": 8}),
     "loops/while_stride.py::double_one_by_one[any-grid]": Numbers({"N": 50}, grid=(3, 1, 1)),
@@ -1389,6 +1396,7 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "twins/subrange.py::fill_range[range-inside]": Numbers({"N": 1500, "start": 2, "length": 15}),
     "twins/swapped_pairs.py::swap[whole-pairs]": Numbers({"N": 1024}),
     "twins/symbolic_trips.py::fill_chunk[any-count]": Numbers({"G": 5, "count": 3}),
+    "twins/three_sizes.py::turn_three_axes[any-sizes]": Numbers({"A": 2, "B": 3, "C": 4}),
     "twins/two_outputs.py::copy_and_mark[any-size]": Numbers({"N": 700}),
     "twins/two_passes.py::fill_then_double[up-to-132-blocks]": Numbers({"N": 1000}),
     "twins/two_passes.py::fill_then_clear_rest[kept-is-a-multiple-of-the-grid]": Numbers({"N": 1500, "kept": 4}),

@@ -103,6 +103,11 @@ def write_at(out, position, TILE: C):
 def write_before(out, position, TILE: C):
     if position < ct.cdiv(out.shape[1], TILE):
         ct.store(out, index=(ct.bid(0), position), tile=ct.full((1, TILE), 1, dtype=out.dtype))
+
+
+@ct.kernel
+def write_second_half(out, n):
+    ct.store(out, index=(ct.bid(0) + ct.cdiv(n, 2),), tile=ct.full((1,), 1, dtype=out.dtype))
 """
 
 
@@ -114,6 +119,11 @@ def checked(folder: Path, spec: str, *, deny: bool = False, origin: str = "infer
 X_OUT = 'args = { x = "f32[N]", out = "f32[N]", TILE = 128 }'
 
 PROVED = [
+    # not that n is at least N
+    (
+        'kernel = "write_second_half"\nargs = { out = "f32[N]", n = "i32" }',
+        {"n >= 0", "cdiv(n, 2) + grid.x <= N and cdiv(n, 2) + grid.x >= 1", "grid.y == 1", "grid.z == 1"},
+    ),
     ('kernel = "copy"\ngrid = [5]\n' + X_OUT, {"cdiv(N, 128) >= 5"}),
     ('kernel = "copy"\ngrid = ["min(cdiv(N, 128), 40)"]\n' + X_OUT, set()),
     ('kernel = "copy"\n' + X_OUT, {"grid.x <= cdiv(N, 128)", "grid.y == 1", "grid.z == 1"}),

@@ -92,10 +92,11 @@ def build(
     with Working(live=True):
         checked = _checked(target, spec, options)
     files = _files([unit for unit, _ in checked], output)
-    written, failed = [], False
+    written, failed, uncertified = [], False, False
     for (unit, result), file in zip(checked, files, strict=True):
         if result.certificate is None or result.counts_as is not Verdict.PROVED:
             _say_why_not(result)
+            uncertified |= result.counts_as is Verdict.PROVED
             continue
         try:
             with Working(live=True):
@@ -112,7 +113,8 @@ def build(
         written.append(file)
     for file in written:
         talk(f"{file}: proved and built; look at it with: tileverify show {file}")
-    context.exit(2 if failed else Report(tuple(result for _, result in checked), "", "").exit_code)
+    exit_code = Report(tuple(result for _, result in checked), "", "").exit_code
+    context.exit(2 if failed else exit_code or (3 if uncertified else 0))
 
 
 def _architectures(given: Sequence[str]) -> tuple[str, ...]:
@@ -173,7 +175,9 @@ def _say_why_not(result: KernelResult) -> None:
 
     for line in text_report(Report((result,), __version__, solver_version())).rstrip().split("\n"):
         talk(line)
-    denied = ", with what is denied" if result.verdict is Verdict.PROVED else ""
+    denied = ""
+    if result.verdict is Verdict.PROVED:
+        denied = ", but without a certificate" if result.counts_as is Verdict.PROVED else ", with what is denied"
     talk(f"{result.kernel} [{result.launch}] is {result.verdict.value}{denied}: no bundle of it was written")
 
 

@@ -119,6 +119,7 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
     execute_ms = clock.lap()
     spent = (decode_ms + execute_ms) / 1000
     left = None if options.timeout_s is None else max(options.timeout_s - spent, 0.001)
+    replayer = Replayer(module, entry, unit.parameters, total=KERNEL_BUDGET, others=ANYWHERE_BUDGET)
     outcome = verify(
         summary,
         unit.launch,
@@ -133,7 +134,8 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
             witnesses=options.witnesses,
             refutations=options.refutations,
         ),
-        confirm=Replayer(module, entry, unit.parameters, total=KERNEL_BUDGET, others=ANYWHERE_BUDGET),
+        confirm=replayer,
+        runs=replayer.enumerated,
     )
     times = Times(compile=unit.compile_ms, decode=decode_ms, execute=execute_ms, prove=clock.lap())
     result = replace(

@@ -217,7 +217,8 @@ def _measure(result: KernelResult) -> str:
     count, spent = result.obligations, result.time_ms
     parts = []
     if count.total:
-        parts.append(f"{plural(count.total, 'obligation')} ({count.structural} structural)")
+        enumerated = f", {count.enumerated} enumerated" if count.enumerated else ""
+        parts.append(f"{plural(count.total, 'obligation')} ({count.structural} structural{enumerated})")
     if result.cached:
         parts.append("from the cache")
     elif total := spent.decode + spent.execute + spent.prove:

@@ -290,6 +290,7 @@ class ObligationCount:
     total: int = field(default=0, metadata=REQUIRED)
     structural: int = field(default=0, metadata=REQUIRED)
     solver: int = field(default=0, metadata=REQUIRED)
+    enumerated: int = field(default=0, metadata=OMITTED)  # all blocks of the one launch were run
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from ..contract.launch import Block, ConcreteArray, ConcreteLaunch
 from . import Elements, SeenValues
@@ -151,6 +151,27 @@ class Shown:
     cut: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Enumerated:
+    """What all ``blocks`` of one launch do, each by itself, in ``steps`` of at most ``most`` steps of the interpreter.
+
+    ``claim``: a fault that the launch has.  ``reason``: why it is not known whether it has one; ``asks_contents``: it
+    hangs on what the launch does not give.
+    """
+
+    blocks: int
+    steps: int
+    most: int
+    claim: Claim | None
+    reason: str
+    asks_contents: bool = False
+
+    @property
+    def is_faultless(self) -> bool:
+        """Whether no execution of the launch has a fault."""
+        return self.claim is None and not self.reason
+
+
 class Confirm(Protocol):
     """Runs the launch and looks for the fault; ``None`` if it does not show (or cannot be run)."""
 
@@ -159,3 +180,7 @@ class Confirm(Protocol):
     def anywhere(self, launch: ConcreteLaunch, claim: Claim) -> Shown:
         """The same between, or in, any of its blocks."""
         ...
+
+
+RunsEveryBlock: TypeAlias = Callable[[ConcreteLaunch, Collection[str]], Enumerated]
+"""Whether any execution of the launch has a fault; arrays that are not named may hold anything."""

@@ -479,6 +479,7 @@ class Tier(enum.StrEnum):
     LINEAR = "linear integers"  # products, quotients, operations on bits: congruent functions, known by lemmas alone
     BIT_VECTORS = "bit-vectors"  # all on words so wide that nothing in the question overflows
     NONLINEAR = "non-linear integers"  # products and quotients are the solver's own
+    ENUMERATED = "enumerated"  # no formula: all blocks of a launch of numbers were run
 
 
 THEORIES: Final = (Tier.LINEAR, Tier.BIT_VECTORS, Tier.NONLINEAR)

@@ -209,6 +209,12 @@ class Explanation:
     def is_refuted(self) -> bool:
         return bool(self.confirmed)
 
+    def add(self, obligation: Obligation, found: FoundWitness) -> None:
+        """A witness from elsewhere, in place of the reason that stood for it."""
+        key = key_of(obligation)
+        self.reasons.pop(key, None)
+        self.confirmed[key] = obligation, found
+
     def _look_for_witnesses(self, left: Sequence[Open], confirm: Confirm) -> None:
         """Find a confirmed witness or a reason for each code and place; keep the smallest witness."""
         own = self.prover

@@ -234,14 +234,16 @@ class Prover:
 
     def count(self, left_open: int) -> ObligationCount:
         """The numbers of obligations, by the way each was decided; ``left_open`` were not."""
-        by = Counter(each.tier == Tier.STRUCTURAL for each in self.closed)
-        return ObligationCount(len(self.closed) + left_open, by[True], by[False])
+        by = Counter(each.tier for each in self.closed)
+        apart = by[Tier.STRUCTURAL], by[Tier.ENUMERATED]
+        return ObligationCount(len(self.closed) + left_open, apart[0], len(self.closed) - sum(apart), apart[1])
 
     def at_its_end(self) -> bool:
         """Whether budget or time is spent."""
-        return self.effort.is_spent or self._is_late()
+        return self.effort.is_spent or self.is_late()
 
-    def _is_late(self) -> bool:
+    def is_late(self) -> bool:
+        """Whether the user's time is up."""
         limit = self.options.timeout_s
         return limit is not None and time.monotonic() - self.attempt.started > limit
 

@@ -15,7 +15,7 @@ from typing import Final
 from ..contract.launch import DataFact, EntryParameter, LaunchSpec
 from ..frontend.symbolic.summary import AccessSummary
 from ..results import Verdict
-from ..results.claim import Confirm
+from ..results.claim import Confirm, RunsEveryBlock
 from . import messages
 from .abduction.clause_wording import shortest
 from .abduction.clauses import Clause
@@ -27,6 +27,7 @@ from .abduction.narrow_proof import Narrowing
 from .abduction.recorded_launch import as_recorded
 from .attempt import Attempt, Outcome, VerifyOptions
 from .budgets import GENERALISED_LIMITS, LACKING_SHARE, SOON_SHARE, WIDER_SHARE
+from .concrete_launch import enumerated
 from .determined import Determined
 from .effort import ResourceBudget
 from .obligations.answers import Limits
@@ -45,8 +46,11 @@ def verify(
     *,
     options: VerifyOptions | None = None,
     confirm: Confirm,
+    runs: RunsEveryBlock | None = None,
 ) -> Outcome:
     """Decide every obligation of ``summary`` for all launches of ``launch``.
+
+    ``runs`` decides launches of numbers that the proof leaves open.
 
     Raises `SpecError` when the spec uses names that it does not define.
     """
@@ -55,7 +59,7 @@ def verify(
     if options.watch is not None:
         options.watch(solver_context.effort)
     kernel, so_far = (
-        _Kernel(summary, parameters, options, solver_context, time.monotonic(), confirm),
+        _Kernel(summary, parameters, options, solver_context, time.monotonic(), confirm, runs),
         Verification(launch),
     )
     for stage in STAGES:
@@ -75,6 +79,7 @@ class _Kernel:
     solver_context: SolverContext
     started: float
     confirm: Confirm
+    runs: RunsEveryBlock | None
 
     def own(self, launch: LaunchSpec, quick: Limits | None = None) -> OwnProof:
         """The proof under a launch's own contract; ``quick``: the limits of a quick pass."""
@@ -174,6 +179,10 @@ def _own(kernel: _Kernel, so_far: Verification) -> Verification:
     if outcome is None:
         proof = kernel.own(so_far.launch)
         outcome = proof.attempt() or proof.explained()
+        if options.witnesses and kernel.runs is not None and outcome.verdict is Verdict.UNDECIDED:
+            outcome = enumerated(proof, outcome, kernel.runs)
+            if outcome.verdict is Verdict.PROVED:
+                return so_far.ends_with(outcome, proof.prover.clauses)
         if options.witnesses and outcome.verdict is Verdict.UNDECIDED:
             outcome = with_suggested_facts(outcome, proof, candidates(kernel.summary, so_far.launch))
         if options.witnesses and outcome.verdict in (Verdict.REFUTED, Verdict.UNDECIDED):

@@ -36,6 +36,7 @@ from .values import (
     Token,
     carrier,
     joint_taint,
+    stand_in,
     taint_bits,
 )
 
@@ -386,6 +387,8 @@ def _load_pointer(run: BlockInterpreter, op: Op) -> tuple[Tile, Token]:
     shape = tile_type(op.results[0]).shape
     reaches, left_out = pointer_reach(run, op, element.bytes)
     token = log_all(run, op, "load", reaches, reads=True, writes=False)
+    if op in run.program.footprints:
+        return stand_in(tile_type(op.results[0])), token
     pad = run.optional_tile(op, "pad")
     if pad is None:
         start = Tile(np.zeros(shape, carrier(element)), np.full(shape, UNSPECIFIED, np.uint8))
@@ -398,7 +401,8 @@ def _store_pointer(run: BlockInterpreter, op: Op) -> Token:
     element = element_of(op, "ptr")
     reaches, _ = pointer_reach(run, op, element.bytes)
     token = log_all(run, op, "store", reaches, reads=False, writes=True)
-    write_lanes(run, op, reaches, run.tile(op, "val"), element)
+    if op not in run.program.footprints:
+        write_lanes(run, op, reaches, run.tile(op, "val"), element)
     return token
 
 
@@ -407,6 +411,8 @@ def load_view(run: BlockInterpreter, op: Op) -> tuple[Tile, Token]:
     element = addressable(op, view.tensor.element)
     reaches, left_out = view_reach(run, op)
     token = log_all(run, op, "load", reaches, reads=True, writes=False)
+    if op in run.program.footprints:
+        return stand_in(tile_type(op.results[0])), token
     start = padded(tile_type(op.results[0]).shape, element, view.type.padding)
     return read_lanes(run, reaches, opened(start, left_out), element), token
 
@@ -415,7 +421,8 @@ def store_view(run: BlockInterpreter, op: Op) -> Token:
     element = addressable(op, run.tile_view(op, "view").tensor.element)
     reaches, _ = view_reach(run, op)
     token = log_all(run, op, "store", reaches, reads=False, writes=True)
-    write_lanes(run, op, reaches, run.tile(op, "tile"), element)
+    if op not in run.program.footprints:
+        write_lanes(run, op, reaches, run.tile(op, "tile"), element)
     return token
 
 

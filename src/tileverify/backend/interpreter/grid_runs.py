@@ -163,7 +163,8 @@ def bind_launch(
     image = MemoryImage()
     origins = _place_arrays(image, launch, data or {})
     _place_lists(image, launch, origins)
-    program = Program(module, entry, _place_globals(image, module))
+    shared = len({origin.allocation for origin in image.origins}) < len(image.origins)
+    program = Program(module, entry, _place_globals(image, module), shared=shared)
     arguments: dict[Value, RuntimeValue] = {}
     for value, parameter in zip(entry.parameters, parameters, strict=True):
         assert isinstance(value.type, TileType)

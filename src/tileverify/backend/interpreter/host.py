@@ -61,6 +61,8 @@ def _place(run: BlockInterpreter, number: int, address: int) -> str:
 def _assert(run: BlockInterpreter, op: Op) -> tuple[()]:
     """Only the first failure of an op is kept for each block."""
     condition = run.tile(op, "c")
+    if run.program.entry.asserts_stop and run.conduct.proves:
+        run.decides(op, np.asarray(0 if condition.taint is None else condition.taint), "condition")
     shape = condition.data.shape
     open_ = np.zeros(shape, np.bool_)
     if condition.taint is not None:

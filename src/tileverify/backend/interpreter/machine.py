@@ -9,7 +9,7 @@ from typing import Final, Protocol, TypeAlias
 
 import numpy as np
 
-from ...frontend.bytecode.entry_uses import beside_addresses
+from ...frontend.bytecode.entry_uses import beside_addresses, footprints_alone
 from ...frontend.bytecode.model import Block, Entry, Module, Op, TileType, Value
 from ...frontend.bytecode.traverse import inert_assumptions, walk
 from ...results.codes import TV
@@ -87,7 +87,8 @@ class Program:
     ``inert``: assumptions without effect, which may be false (see `inert_assumptions`).  ``uniform``: ops that give the
     same in every block; ``computed`` holds what they gave, for ops that had nothing to report.  ``rules``: those of ops
     in another domain than machine arithmetic; the interpreter's own where there is none.  ``left_out``: ops that are
-    not executed, with what stands for their results (`by_addresses_alone`).
+    not executed, with what stands for their results (`by_addresses_alone`); ``footprints``: accesses that are logged
+    and move nothing.  ``shared``: two arguments may be in one allocation.
     """
 
     module: Module
@@ -96,6 +97,8 @@ class Program:
     computed: dict[Op, Result] = field(default_factory=dict)
     rules: Mapping[str, Rule] | None = None
     left_out: Mapping[Op, tuple[Tile, ...]] = field(default_factory=dict)
+    footprints: frozenset[Op] = frozenset()
+    shared: bool = False
     inert: frozenset[Op] = field(init=False)
     uniform: frozenset[Op] = field(init=False)
 
@@ -106,6 +109,8 @@ class Program:
     def by_addresses_alone(self) -> None:
         """From now on, blocks do not compute what decides about no access."""
         self.left_out = _stand_ins(self.entry)
+        if not self.shared:
+            self.footprints = footprints_alone(self.entry)
 
 
 @lru_cache(maxsize=64)
@@ -206,7 +211,7 @@ class BlockInterpreter:
 
     def writes(self, op: Op, marks: Array | None, element: Callable[[int], str]) -> None:
         """Look at the taint of what an access is about to write; ``element`` names what a (flat) lane writes to."""
-        if not self.conduct.executes or marks is None:
+        if not self.conduct.executes or self.conduct.proves or marks is None:
             return
         open_ = np.asarray(marks & np.uint8(self.conduct.open))
         if open_.any():
@@ -230,7 +235,12 @@ class BlockInterpreter:
         return UnspecifiedUse(str(found), found)
 
     def require(self, op: Op, holds: Array, taint: Array | None, code: TV, message: str) -> None:
-        """Record undefined behaviour unless ``holds`` on every lane whose value is specified."""
+        """Record undefined behaviour unless ``holds`` on every lane whose value is specified.
+
+        :raises UnspecifiedUse: a proof cannot tell, as a lane is open.
+        """
+        if self.conduct.proves and taint is not None and taint.any():
+            raise self._unspecified(op, taint, "operand")
         broken = ~holds
         if broken.any() and (taint is None or (broken & (taint & MACHINE_TAINT == 0)).any()):
             self.undefined(op, code, message)

@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from .values import UNKNOWN_ORIGIN, UNSPECIFIED, Array, BudgetSpent, LaunchMismatch, storage
+from .values import NOT_GIVEN, UNKNOWN_ORIGIN, UNSPECIFIED, Array, BudgetSpent, LaunchMismatch, storage
 
 ALIGNMENT: Final = 4096
 PAGE_BYTES: Final = 4096
@@ -199,6 +199,7 @@ class Memory:
         self._taint: dict[tuple[int, int], Array] = {}
         self._tainted: set[int] = set()
         self._open: set[int] = set()
+        self._unknown: set[int] = set()
         self._resident = 0
         self.stores = 0
         """How many stores there were, but for atomics that changed nothing: as long as it stands still, memory does."""
@@ -235,7 +236,7 @@ class Memory:
             return np.full(offsets.shape, UNSPECIFIED, np.uint8)
         if allocation not in self._tainted:
             return None
-        taint = np.zeros(offsets.size, np.uint8)
+        taint = np.full(offsets.size, self._at_first(allocation), np.uint8)
         for number, lanes, places in _by_page(self.image.allocations[allocation], offsets):
             page = self._taint.get((allocation, number))
             if page is not None:
@@ -253,8 +254,18 @@ class Memory:
             page = self._taint.get((allocation, number))
             if page is None:
                 self._charge(source.page_bytes)
-                page = self._taint[allocation, number] = np.zeros(source.page_bytes, np.uint8)
+                page = np.full(source.page_bytes, self._at_first(allocation), np.uint8)
+                self._taint[allocation, number] = page
             page.reshape(-1, width)[places // width] = marks[lanes][..., None]
+
+    def forget(self, allocation: int) -> None:
+        """The launch does not say what the allocation holds: it is open until it is written."""
+        self._tainted.add(allocation)
+        self._unknown.add(allocation)
+
+    def _at_first(self, allocation: int) -> int:
+        """The taint of bytes that nothing was stored to."""
+        return NOT_GIVEN if allocation in self._unknown else 0
 
     def leave_open(self, allocation: int) -> None:
         """Somewhere in the allocation something may have been written: from now on all of it is unspecified."""

@@ -8,7 +8,7 @@ pointers ``uint64`` byte addresses.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -37,6 +37,8 @@ OVERFLOWED: Final = 8
 """The result of an ``offset`` whose arithmetic overflowed."""
 LEFT_OUT: Final = 16
 """The value was not computed, as the run is about addresses alone (`Program.left_out`)."""
+NOT_GIVEN: Final = 32
+"""What memory holds when the launch begins, or a float scalar, which the launch does not say (`Memory.forget`)."""
 
 MACHINE_TAINT: Final = UNSPECIFIED | APPROXIMATE | INTERLEAVED | OVERFLOWED
 """The other bits are free for whoever runs a kernel in another domain: no rule here looks at them."""
@@ -47,6 +49,7 @@ WHY_TAINTED: Final = {
     INTERLEAVED: "a value that depends on the order of atomics",
     OVERFLOWED: "an address computation that overflowed",
     LEFT_OUT: "a value that a run of addresses alone does not compute",
+    NOT_GIVEN: "a value that the launch does not give",
 }
 
 UNKNOWN_ORIGIN: Final = -1
@@ -296,6 +299,9 @@ class UndefinedBehaviour:
 # is no way to go on: at an unspecified mask, index, branch, bound or comparison.  Written poison taints the memory and
 # is noted, undefined behaviour is recorded.
 #
+# * A **proof** ends wherever any taint decides something, an assumption or undefined arithmetic included: what it logs
+# up to its end is what the block does in every execution.
+#
 # A print shows unspecified lanes as such, and an assertion about them counts as failed (`host`), in every conduct.
 
 
@@ -304,12 +310,14 @@ class Conduct:
     """``open``: the taint bits that may not decide anything.
 
     ``executes``: an open value that decides about an access or is written ends the run.  ``stops``: undefined behaviour
-    does so, too; without it, written poison does not.
+    does so, too; without it, written poison does not.  ``proves``: what the run does is all that the block can do, so
+    that poison may be written, but no op that is not defined for all numbers may ask for it.
     """
 
     open: int
     executes: bool
     stops: bool
+    proves: bool = field(default=False, kw_only=True)
 
     def open_lanes(self, tile: Tile) -> Array | None:
         """The taint of ``tile`` that may not decide anything; ``None`` if there is none."""
@@ -325,6 +333,7 @@ class Conduct:
 
 REPLAY: Final = Conduct(open=0xFF, executes=False, stops=False)
 RUN: Final = Conduct(open=UNSPECIFIED | OVERFLOWED, executes=True, stops=True)
+PROOF: Final = Conduct(open=0xFF, executes=True, stops=False, proves=True)
 KEEP_GOING: Final = Conduct(open=UNSPECIFIED | OVERFLOWED, executes=True, stops=False)
 
 

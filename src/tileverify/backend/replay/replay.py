@@ -12,11 +12,12 @@ What decides about no address, mask or branch is not computed (`entry_uses`): wi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
+from math import prod
 from operator import attrgetter
 from typing import Final
 
@@ -25,7 +26,7 @@ from ...frontend.bytecode.entry_uses import beside_addresses
 from ...frontend.bytecode.enums import MemoryOrdering
 from ...frontend.bytecode.model import Entry, Module, Op
 from ...frontend.bytecode.traverse import walk
-from ...results.claim import Claim, Confirmation, Shown, Touch
+from ...results.claim import Claim, Confirmation, Enumerated, Shown, Touch
 from ...results.codes import BETWEEN_BLOCKS, CONFLICTS, EVENTS, TV
 from ..interpreter import (
     BlockLog,
@@ -43,6 +44,7 @@ from ..interpreter import (
 from ..interpreter.conflicts import Conflict, doubled_lanes, loops_around, races, synchronisations, unordered
 from ..interpreter.machine import Turn
 from ..interpreter.values import REPLAY, UNSPECIFIED, Conduct, OpenUse
+from .enumeration import ENUMERATION_STEPS, LaunchEnumeration
 from .fault_places import (
     NotConfirmed,
     OutsideWatch,
@@ -150,6 +152,15 @@ class Replayer:
         except InterpreterStop as stop:
             self.last_reason = str(stop)
             return Shown(claim, None, True, cut=isinstance(stop, BudgetSpent))
+
+    def enumerated(self, launch: ConcreteLaunch, given: Collection[str]) -> Enumerated:
+        """Whether any execution of the launch has a fault (`enumeration`)."""
+        try:
+            bound = bind_launch(self.module, self.entry, self.parameters, launch)
+        except InterpreterStop as stop:
+            return Enumerated(prod(launch.grid), 0, ENUMERATION_STEPS, None, str(stop))
+        budget = Budget(ENUMERATION_STEPS)
+        return LaunchEnumeration(bound, self.entry, launch.grid, frozenset(given), self._loops, budget).run()
 
     def _anywhere(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim, budget: Budget) -> Shown:
         steps, blocks = budget.left, chosen_blocks(launch.grid, claim)

@@ -29,6 +29,32 @@ def beside_addresses(entry: Entry) -> frozenset[Op]:
     return frozenset(_beside(entry.body, steering.values(), steering.partial))
 
 
+@lru_cache(maxsize=64)
+def footprints_alone(entry: Entry) -> frozenset[Op]:
+    """Loads whose results steer nothing, and stores of what no other load and no atomic reads.
+
+    Which bytes they touch matters, what they move does not, if parameters that differ are memory that differs.
+    """
+    steering = _Steering(entry)
+    found = steering.values()
+    loads = {op for op in steering.ops if op.declaration.loads and not found.intersection(_numbers(op))}
+    reading = (op for op in steering.ops if op.declaration.effect in ("read", "read_write") and op not in loads)
+    read = [steering.arrays(op) for op in reading]
+    stores = (op for op in steering.ops if op.declaration.stores)
+    return frozenset(loads).union(
+        op for op in stores if not any(_may_meet(steering.arrays(op), arrays) for arrays in read)
+    )
+
+
+@lru_cache(maxsize=64)
+def parameters_written(entry: Entry) -> frozenset[Value] | None:
+    """The parameters whose memory the entry may write; ``None``: it may be any memory."""
+    steering = _Steering(entry)
+    found = [steering.arrays(op) for op in steering.ops if op.declaration.effect in ("write", "read_write")]
+    known = [arrays for arrays in found if arrays is not None]
+    return frozenset().union(*known) if len(known) == len(found) else None
+
+
 def _beside(block: Block, steering: set[Value], partial: frozenset[Op]) -> Iterator[Op]:
     for op in block.ops:
         if _computes(op, partial) and not steering.intersection(op.results):
@@ -112,11 +138,11 @@ class _Steering:
     # ------------------------------------------------------------------------------------- through memory
     def _is_loaded(self, store: Op) -> bool:
         """Whether a value that steers may be loaded from an array that ``store`` writes."""
-        written = self._arrays(store)
+        written = self.arrays(store)
         loads = (op for op in self.ops if op.declaration.effect == "read" and self.found.intersection(_numbers(op)))
-        return any(_may_meet(written, self._arrays(load)) for load in loads)
+        return any(_may_meet(written, self.arrays(load)) for load in loads)
 
-    def _arrays(self, access: Op) -> frozenset[Value] | None:
+    def arrays(self, access: Op) -> frozenset[Value] | None:
         """The parameters that the pointers of an access come from; ``None``: it may be any memory."""
         seen: set[Value] = set()
         arrays: set[Value] = set()

@@ -32,6 +32,7 @@ TIERS: Final = {
     "linear integers": "by linear integers",
     "non-linear integers": "by non-linear integers",
     "bit-vectors": "by bit-vectors",
+    "enumerated": "by a run of all blocks",
 }
 """How an obligation was decided, after a number of them."""
 

@@ -54,10 +54,15 @@ def _multiplies(clause: Clause) -> bool:
 
 
 def _weaker(condition: Term) -> Iterator[list[Clause]]:
-    """One of two sizes is at most the other, for sizes that are equal."""
+    """One of two sizes is at most the other, for sizes that are equal; a number of any sign is not negative, for one
+    that is at least a size: ``n >= 0`` for ``size <= n``."""
     if condition.kind is TermKind.EQ:
         a, b = condition.args
         yield from (list(spoken(each)) for each in (t.le(a, b), t.le(b, a)))
+    elif condition.kind is TermKind.LE:
+        a, b = condition.args
+        if a.kind is not TermKind.CONST and (-1 if a.low is None else a.low) >= 0 > (-1 if b.low is None else b.low):
+            yield list(spoken(t.le(t.ZERO, b)))
 
 
 def _proved_under(prover: Prover, clauses: Sequence[Clause]) -> Prover | None:

@@ -40,6 +40,13 @@ def certify(unit: KernelUnit, summary: AccessSummary, result: KernelResult) -> C
 
     Raises `CertificateError` if the second proof fails.
     """
+    if count := result.obligations.enumerated:
+        raise CertificateError(
+            f"{count} of {result.obligations.total} obligations were enumerated in the reference interpreter, and a"
+            " certificate holds proofs by formulas alone",
+            result.file,
+            result.line,
+        )
     try:
         derivation = _proved(summary, unit.launch, result.clauses)
     except (SpecError, Underivable) as error:

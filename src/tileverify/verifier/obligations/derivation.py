@@ -17,6 +17,7 @@ from ...contract.terms import Term
 from ...frontend.symbolic.summary import AccessSummary, Promise
 from ...results.codes import Tier
 from .answers import Answer, Merge, Proof, Result, SolverProtocol, as_merged
+from .digits import by_digits
 from .fact_use import FactUse
 from .obligations import Obligation, every_obligation
 from .prepare import Preparer, launch_facts
@@ -102,12 +103,20 @@ class _Walk:
             side_conditions = self._grounds_of(obligation)
             simple = simplify(obligation.conditions, self.known)
             # First unsimplified: then nobody must trust the simplification.  Simplified only if the solver fails.
-            if not any(self._decided(each, obligation) for each in _variants(obligation, simple)):
+            if not any(self._decided(each, obligation) for each in self._variants(obligation, simple)):
                 if simple is not None:
                     raise Underivable(obligation)
                 self.ledger.keep(self._asked(obligation.conditions))
             (question,) = self.ledger.taken()
             yield ProofStep(obligation, simple is None, question, (*self._wraps_of(obligation), *side_conditions))
+
+    def _variants(self, obligation: Obligation, simple: Simplified | None) -> Iterator[Sequence[Term]]:
+        """Digits that were put together come first: as written, products of sizes keep every solver busy."""
+        if (digits := by_digits(obligation.conditions, self.known)) is not None:
+            yield digits
+        yield obligation.conditions
+        if simple is not None:
+            yield simple.conditions
 
     def _grounds_of(self, obligation: Obligation) -> tuple[int, ...]:
         """The side questions that justify the obligation's facts on synchronisation."""
@@ -128,12 +137,6 @@ class _Walk:
         used = [self.wraps[number] for number in sides]
         used += [wraps for item, wraps in self.wraps_of_promises if item is obligation.promise]
         return tuple(dict.fromkeys(number for wraps in used for number in wraps))
-
-
-def _variants(obligation: Obligation, simple: Simplified | None) -> Iterator[Sequence[Term]]:
-    yield obligation.conditions
-    if simple is not None:
-        yield simple.conditions
 
 
 @dataclass

@@ -2,12 +2,12 @@
 
 Most race questions die here: the tile index *is* the block id.  From ``bid.x = bid.x'`` the copies are unified, and
 ``bid != bid'`` becomes false.  Nothing is assumed: replacing a variable by one it must equal keeps the solutions, and
-so does taking an equation apart, or putting two together (`equations`).
+so does taking an equation apart, or putting two together (below, and in `digits`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import gcd
@@ -16,6 +16,7 @@ from typing import TypeAlias
 from ...contract import terms as t
 from ...contract.terms import Scope, Term, TermKind
 from ...contract.terms.bits import OPERATIONS
+from .digits import by_digits
 from .footprint_overlap import PRIME
 
 
@@ -46,14 +47,13 @@ def simplify(conditions: Iterable[Term], facts: frozenset[Term] = frozenset()) -
         if any(taken_apart):
             current = t.and_(*(each for part, new in zip(parts, taken_apart, strict=True) for each in new or (part,)))
             continue
-        present = frozenset(parts)
-        put_together = [joined(part, present) for part in parts]
-        if not any(put_together):
+        put_together = by_digits(parts, facts)
+        if put_together is None:
             if any(t.not_(condition) in facts for condition in parts):
                 return None
             return Simplified(parts, eliminated, from_digits)
         from_digits = True
-        current = t.and_(*(new or part for part, new in zip(parts, put_together, strict=True)))
+        current = t.and_(*put_together)
     return None
 
 
@@ -83,7 +83,7 @@ def _unifiable(condition: Term) -> tuple[Term, Term] | None:
 #     g*a + b = 0  and  |b| < g   iff   a = 0  and  b = 0
 #
 # Blocks side by side, rows of a tile: ``1024*bid.x + lane = 1024*bid.x' + lane'`` says that blocks and lanes are equal.
-# Numbers whose digits turn out equal are put together (`joined`).
+# Numbers whose digits turn out equal are put together (`digits`).
 
 
 Range: TypeAlias = tuple[int | None, int | None]
@@ -140,25 +140,6 @@ def split(equation: Term, *known: Mapping[Term, Range]) -> tuple[Term, ...] | No
             if -step < left + rest[0] and left + rest[1] < step:
                 return tuple(_is_zero(value, terms) for value, terms in ((whole, large), (left, small)))
     return None
-
-
-def joined(equation: Term, among: Container[Term]) -> Term | None:
-    """The equation of two numbers, of which ``equation`` says that their quotients are equal, and one ``among`` those
-    that hold as well that what is left over is; ``None`` if that is not said.
-
-        x // c = y // c  and  x % c = y % c   iff   x = y  and  x % c = y % c
-
-    A tile's number that was taken apart into row, column and group is put together again from its digits: ``c`` is
-    the base of one of them, ``x`` the number or what larger digits left of it.
-    """
-    if equation.kind is not TermKind.EQ:
-        return None
-    p, q = equation.args
-    if not p.kind is q.kind is TermKind.DIV or p.args[1] is not q.args[1] or is_opaque_quotient(p):
-        return None
-    (x, c), (y, _) = p.args, q.args
-    rest = t.eq(t.floormod(x, c), t.floormod(y, c))
-    return t.eq(x, y) if rest is t.TRUE or rest in among else None
 
 
 def _sum_range(parts: Iterable[tuple[int, Term]], known: Iterable[Mapping[Term, Range]]) -> tuple[int, int] | None:

@@ -25,7 +25,7 @@ from ..obligations.differences import Differences, equations
 from ..obligations.lemmas import Lemma
 from ..obligations.simplify import expand, mentions_bits, simplify
 from .known_launches import Call, Examples
-from .remainders import WeakerQuestion
+from .remainders import WeakerQuestion, about_remainders
 from .tier_solver import BitVectorSolver, ModelNumbers, SolverContext, TierSolver
 
 _Question: TypeAlias = tuple[frozenset[Term], tuple[tuple[Term, Term], ...]]
@@ -208,7 +208,8 @@ class Solver:
     ) -> Result:
         if not self.explain or result.tier is None or result.answer is not Answer.UNSATISFIABLE:
             return result
-        return replace(result, proof=Proof(tuple(wanted), tuple(merges), lemmas, result.tier))
+        own = tuple(lemma for lemma in lemmas if not about_remainders(lemma))  # the tier remembers other questions
+        return replace(result, proof=Proof(tuple(wanted), tuple(merges), own, result.tier))
 
     @contextmanager
     def remembering(self) -> Iterator[None]:

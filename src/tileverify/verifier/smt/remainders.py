@@ -11,12 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from ...contract import terms as t
 from ...contract.terms import Scope, Term, TermKind
 from ...contract.terms.rewriting import rebuild
 from ..obligations.lemmas import Lemma
 from ..obligations.simplify import expand
+
+_STANDS_FOR: Final = "remainder "
+"""Begins the names of variables that stand for remainders; no kernel has such names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,12 @@ class WeakerQuestion:
         ]
 
 
+def about_remainders(lemma: Lemma) -> bool:
+    """Whether a lemma speaks of a variable of some `WeakerQuestion`, which no other question has."""
+    leaves = (leaf for part in lemma.args if isinstance(part, Term) for leaf in part.free)
+    return any(leaf.kind is TermKind.VAR and leaf.symbol.name.startswith(_STANDS_FOR) for leaf in leaves)
+
+
 def _is_remainder(term: Term) -> bool:
     return term.kind in (TermKind.MOD, TermKind.TMOD) and term.args[1].kind is not TermKind.CONST
 
@@ -62,7 +72,7 @@ def _without(term: Term, done: dict[Term, Term]) -> Term:
         if current in done:
             stack.pop()
         elif _is_remainder(current):
-            name = f"remainder {current.digest.hex()[:16]}"
+            name = f"{_STANDS_FOR}{current.digest.hex()[:16]}"
             done[current] = t.var(name, Scope.BLOCK, current.low, current.high)
             stack.append(current.args[1])
         elif missing := [arg for arg in current.args if arg not in done]:

@@ -198,7 +198,8 @@ def flat(arguments: Iterable[Argument]) -> Iterator[Argument]:
 class LaunchSpec:
     """One ``[[launch]]``.  ``observed`` are facts that held of the contents when the launch was recorded: nobody
     vouches for them, but a proof that needs one may assume it and say so.  ``trust``: what else the proof takes for
-    granted (`contract.trustable`), sorted.  ``deny_limits``: size limits are errors.  ``order`` and ``options``, of
+    granted (`contract.trustable`), sorted.  ``allow``: what else blocks may do (`contract.allowed`), sorted.
+    ``deny_limits``: size limits are errors.  ``order`` and ``options``, of
     Triton kernels alone: what orders accesses of one program, and what the compiler is told (``num_warps``).
     ``names``: integers, not negative, that stand in no argument, but in ``grid`` or ``requires``.  ``grid`` is
     ``None`` for any grid; missing axes are already filled with 1.
@@ -219,6 +220,7 @@ class LaunchSpec:
     alias: tuple[frozenset[str], ...] = ()
     overlap: tuple[frozenset[str], ...] = ()
     trust: tuple[str, ...] = ()
+    allow: tuple[str, ...] = ()
     deny_limits: bool = False
     names: tuple[str, ...] = ()
     order: Order = "triton"

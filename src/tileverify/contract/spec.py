@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias, cast, get_args
 
 from ..system.errors import SpecError
+from .allowed import read_allow
 from .arguments import check_extent, is_text_or_integer, read_argument, suggestion
 from .data_facts import parse_data_fact
 from .element_types import ELEMENT_TYPES
@@ -68,6 +69,7 @@ def build_launch(raw: RawLaunch, name: str, parameters: Sequence[KernelParameter
         alias=alias,
         overlap=overlap,
         trust=builder.trust(),
+        allow=builder.allow(),
         deny_limits=builder.deny_limits(),
         names=names,
         order=builder.order(),
@@ -279,6 +281,12 @@ class _Builder:
             return read_trust(self.raw.fields.get("trust", []))
         except SpecError as error:
             raise self.at("trust", error) from None
+
+    def allow(self) -> tuple[str, ...]:
+        try:
+            return read_allow(self.raw.fields.get("allow", []), self.scope.arrays)
+        except SpecError as error:
+            raise self.at("allow", error) from None
 
     def deny_limits(self) -> bool:
         try:

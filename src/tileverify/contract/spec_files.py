@@ -38,6 +38,7 @@ FIELDS = (
     "alias",
     "overlap",
     "trust",
+    "allow",
     "limits",
     "names",
     "origin",

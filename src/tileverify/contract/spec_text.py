@@ -385,6 +385,7 @@ def _lines(launch: LaunchSpec, name: str, requires: Iterable[str], remarks: Iter
         if groups:
             yield f"{key} = [{', '.join(_strings(sorted(group)) for group in groups)}]"
     yield from _list("trust", launch.trust)
+    yield from _list("allow", launch.allow)
     if launch.order == "program":
         yield f"order = {_string(launch.order)}"
     if launch.options:

@@ -79,7 +79,8 @@ class LaunchProof:
     guard: Guard | None
 
     def covers(self, request: Request) -> bool:
-        if self.launch.trust and not set(self.launch.trust) <= set(request.unit().launch.trust):
+        asked = request.unit().launch if self.launch.trust or self.launch.allow else self.launch
+        if not set(self.launch.trust) <= set(asked.trust) or not set(self.launch.allow) <= set(asked.allow):
             return False
         if self.guard is None and _essence(request.unit().launch) != _essence(self.launch):
             return False
@@ -357,5 +358,5 @@ def _essence(launch: LaunchSpec) -> Hashable:
     """All of a launch with numbers that a proof may rest on."""
     return (
         launch.arguments, launch.grid, launch.requires, launch.data, launch.observed, launch.alias, launch.overlap,
-        launch.trust, launch.names,
+        launch.trust, launch.allow, launch.names,
     )  # fmt: skip

@@ -323,7 +323,8 @@ class Entry:
     """One kernel entry: ``parameters`` are 0-d tiles of scalars or pointers.
 
     ``hints`` maps an architecture (or ``default``) to its hints; they never change what the kernel computes.
-    ``asserts_stop``: whoever launches it trusts that a block stops at an assertion that fails (`under_trust`).
+    ``asserts_stop``: whoever launches it trusts that a block stops at an assertion that fails (`under_contract`).
+    ``equal_stores``: the arguments into which its launch lets blocks store equal values.
     """
 
     name: str
@@ -333,6 +334,7 @@ class Entry:
     hints: Mapping[str, object] = field(default_factory=dict)
     argument_attributes: tuple[object, ...] = ()
     asserts_stop: bool = False
+    equal_stores: frozenset[str] = frozenset()
 
 
 @dataclass(eq=False, slots=True)

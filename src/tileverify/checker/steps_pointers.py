@@ -13,6 +13,7 @@ from ..contract.terms import (
     ZERO,
     Function,
     Scope,
+    Sort,
     Term,
     TermKind,
     add,
@@ -168,9 +169,8 @@ def _float_at(ev: SummaryChecker, op: Op, pointer: Address, mask: Term | None) -
     padding = _any_bits(ev, op, ".masked") if pad is None else bits_of(ev.value(pad))
     if padding is None:
         return OWN
-    return Opaque(
-        False, ite(TRUE if mask is None else mask, _at_first(ev, op, pointer.origin, pointer.offset), padding)
-    )
+    value = _at_first(ev, op, pointer.origin, pointer.offset)
+    return Opaque(False, value if mask is None else ite(mask, value, padding))
 
 
 def _float_in(ev: SummaryChecker, op: Op, view: Tiling, place: ViewFootprint) -> Opaque:
@@ -219,8 +219,8 @@ def _at_first(ev: SummaryChecker, op: Op, origin: Origin, offset: Term) -> Term:
     place = as_coordinates(offset, origin, read_as)
     if place is None:
         name, array, place = f"{name} at byte", None, (offset,)
-    numbers = (None, None) if read_as.is_float else values_of(read_as)
-    return apply(ev.declared(launch_function(name, *numbers, array=array)), *row, *place)
+    low, high, sort = (None, None, Sort.INT) if read_as.is_float else values_of(read_as)
+    return apply(ev.declared(launch_function(name, low, high, sort, array)), *row, *place)
 
 
 def _inside(view: Tiling, place: ViewFootprint) -> Term:

@@ -13,6 +13,7 @@ from ..results.conditional import limits_denied
 from ..system.errors import TileVerifyError, UnsupportedOperation
 from ..system.pace import Clock, KernelTimeout, collector_paused, deadline, interruptible
 from ..system.printable import display_path
+from .allowance import with_allowance
 from .beside_verdict import with_more, with_playback
 from .error_findings import (
     arguments,
@@ -53,6 +54,8 @@ def check_unit(unit: KernelUnit, options: CheckOptions = USUAL, compiled_as: Com
             result = _decide(unit, compiled, options)
             if unit.most_ordered is not None:
                 result = with_doubtful_order(unit, result, lambda other: _decide(other, compiled, options))
+            if options.witnesses:
+                result = with_allowance(unit, result, lambda other: _decide(other, compiled, options))
             if options.repair or options.quick_repairs:
                 result = _with_repairs(unit, result, options, compiled_as)
             result = in_tritons_words(result)

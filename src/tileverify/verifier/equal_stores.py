@@ -1,8 +1,8 @@
 """What a proof says of the stores that its launch lets blocks make without an order (``allow``).
 
-A proof asks of such a pair whether two blocks leave *different* bits in one element (`obligations`).  Here every pair is
-asked once more as if nothing were allowed.  If blocks may meet, a note tells it; if no pair of an array meets, the word
-of the launch is not needed.  Neither changes the verdict.
+A proof asks of such a pair whether two blocks leave *different* bits in one element (`obligations`).  Here every pair
+is asked once more as if nothing were allowed.  If blocks may meet, a note tells it; if no pair of an array meets, the
+word of the launch is not needed.  Neither changes the verdict.
 """
 
 from __future__ import annotations

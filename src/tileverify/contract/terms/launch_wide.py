@@ -37,8 +37,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from . import ONE, ZERO, Function, Scope, Sort, Term, TermKind, apply, choice, substitute, var
+
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,7 @@ def chosen_bits(condition: Term, then: Opaque, otherwise: Opaque) -> Term | None
     return choice(condition, then.bits, otherwise.bits)
 
 
-def without_bits(value: object) -> object:
+def without_bits(value: _Value) -> _Value | Opaque:
     """``value`` as it leaves a loop: its bits speak of an iteration that nobody outside knows."""
     return Opaque(value.launch_wide) if isinstance(value, Opaque) else value
 

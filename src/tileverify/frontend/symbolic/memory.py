@@ -11,6 +11,7 @@ from ...contract.terms import (
     ZERO,
     Function,
     Scope,
+    Sort,
     Term,
     TermKind,
     add,
@@ -281,8 +282,8 @@ def _content(m: SymbolicExecutor, origin: Origin, element: ScalarType, offset: T
     coordinates = coordinates_of(offset, origin.shape, origin.strides or (const(1),), element.bytes)
     if coordinates is None or (origin.strides and element.bytes != origin.element_bytes):
         name, array, coordinates = f"{name} at byte", None, (offset,)
-    numbers = (None, None) if element.is_float else scalar_range(element)
-    return apply(launch_function(name, *numbers, array=array), *leading, *coordinates)
+    low, high, sort = (None, None, Sort.INT) if element.is_float else scalar_range(element)
+    return apply(launch_function(name, low, high, sort, array), *leading, *coordinates)
 
 
 def coordinates_of(

@@ -2,8 +2,8 @@
 
 An obligation is *broken* by a launch that satisfies the contract's facts and all of ``conditions``; it holds when
 no such launch exists.  Why that is enough: ``docs/soundness.md``; memory model: Tile IR specification, "Memory model"
-(conflicts, scopes, token order).  With g, f, v, w the guard, the footprint, the stored bits and the waits-for of a site,
-primed for the second copy (`footprint_overlap`), what must be impossible is
+(conflicts, scopes, token order).  With g, f, v, w the guard, the footprint, the stored bits and the waits-for of a
+site, primed for the second copy (`footprint_overlap`), what must be impossible is
 
     TV101, TV102, TV103   g and g' and bid != bid' and f meets f'
     TV101 where allowed   g and g' and bid != bid' and f(l) meets f'(l') and v(l) != v'(l')

@@ -42,7 +42,16 @@ def read_trust(value: object) -> tuple[str, ...]:
 
 def trusted_text(words: Iterable[str]) -> tuple[str, ...]:
     """What is believed, a sentence for each word: ``that a block stops at ... (assert-stops)``."""
-    return tuple(f"{TRUSTABLE[word]} ({word})" for word in words)
+    return tuple(f"{_believed(word)} ({word})" for word in words)
+
+
+def _believed(word: str) -> str:
+    return TRUSTABLE.get(word, "that stores of equal bits which nothing orders leave these bits")
+
+
+def taken_for_granted(launch: LaunchSpec) -> tuple[str, ...]:
+    """All words of ``launch`` by which a proof rests on more than the specification."""
+    return (*launch.trust, *launch.allow)
 
 
 def launched_text(words: Iterable[str]) -> str:

@@ -82,6 +82,8 @@ def title(result: KernelResult) -> str:
 
 def unverified(unit: KernelUnit) -> KernelResult:
     """What is known of a unit before it is decoded; an error until it is decided."""
+    from ..contract.trustable import taken_for_granted
+
     return KernelResult(
         file=display_path(unit.file),
         kernel=unit.kernel,
@@ -91,7 +93,7 @@ def unverified(unit: KernelUnit) -> KernelResult:
         time_ms=Times(compile=unit.compile_ms),
         notes=unit.notes,
         line=unit.line,
-        trusted=unit.launch.trust,
+        trusted=taken_for_granted(unit.launch),
         producer=unit.producer,
     )
 

@@ -1,0 +1,18 @@
+"""Programs store the same values in one place, which a launch may allow; and the same kernel with one mistake."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def relu_in_each_row(x, out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + at, mask=at < n, other=0.0)
+    tl.store(out + at, tl.maximum(value, 0.0), mask=at < n)
+
+
+@triton.jit
+def relu_of_own_row(x, out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + tl.program_id(1) * n + at, mask=at < n, other=0.0)
+    tl.store(out + at, tl.maximum(value, 0.0), mask=at < n)

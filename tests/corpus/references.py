@@ -798,7 +798,7 @@ REFERENCES: Final[dict[str, Reference]] = {
     "gather_rows": _gather_rows,
     "look_back_by_state": _look_back_by_state,
     "mean_of_three": _mean_of_three,
-    "shift_and_back": lambda a, v: {"out": (a["x"].astype("f4") + np.float32(3e7)) - np.float32(3e7)},
+    "round_in_each_block": lambda a, v: {"out": (a["x"].astype("f4") + np.float32(3e7)) - np.float32(3e7)},
     "product": lambda a, v: {"c": a["a"] @ a["b"]},
     "product_in_parts": lambda a, v: {"c": a["c"] + a["a"] @ a["b"]},
     "rms_norm_rows": _rms_norm_rows,
@@ -1177,7 +1177,7 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "data/float_places.py::move_by_float[any-scale]": Numbers({"B": 5, "scale": 2.75}),
     "twins/equal_stores.py::double_in_each_row[allowed]": Numbers({"N": 300, "M": 3}),
     "twins/equal_stores.py::copy_shifted_tail[allowed]": Numbers({}),
-    "twins/equal_stores.py::shift_and_back[allowed]": Numbers({"M": 3}),
+    "twins/equal_stores.py::round_in_each_block[allowed]": Numbers({"M": 3}),
     "twins/equal_stores.py::first_row[allowed]": Numbers({"N": 100, "M": 3}),
     "twins/named_strides.py::copy_own_rows[two-strides]": Numbers(
         {"B": 3, "M": 5, "xb": 400, "xm": 72, "sb": 64, "sm": 200}

@@ -205,7 +205,7 @@ def test_a_certificate_rests_on_the_word_and_on_the_values(
     tmp_path: Path, tileverify: CommandLine, change: str
 ) -> None:
     source = HEAD.format(parameters="x, out, TILE: ConstInt", body=f"    {LOAD}    {STORE.format('2.0 * t')}")
-    spec = SPEC.format(grid='"8", "4"', more=ALLOW, args=X)
+    spec = SPEC.format(grid=ROWS, more=f'{ALLOW}\nnames = ["M"]', args=X)
     file = written(tmp_path, source, spec)
     assert tileverify("check", str(file), "--certificate", str(tmp_path / "proofs")).code == 0
     (certificate,) = (tmp_path / "proofs").glob("*.json")

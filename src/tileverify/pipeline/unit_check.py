@@ -13,8 +13,7 @@ from ..results.conditional import limits_denied
 from ..system.errors import TileVerifyError, UnsupportedOperation
 from ..system.pace import Clock, KernelTimeout, collector_paused, deadline, interruptible
 from ..system.printable import display_path
-from .allowance import with_allowance
-from .beside_verdict import with_more, with_playback
+from .beside_verdict import with_allowance, with_more, with_playback
 from .error_findings import (
     arguments,
     finding_of,

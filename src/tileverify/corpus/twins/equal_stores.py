@@ -33,13 +33,13 @@ def copy_shifted_reads(x, out, N: ConstInt, TILE: ConstInt):
 
 
 @ct.kernel
-def shift_and_back(x, out, TILE: ConstInt):
+def round_in_each_block(x, out, TILE: ConstInt):
     tile = ct.load(x, index=(0,), shape=(TILE,))
     ct.store(out, index=(0,), tile=(tile + 3e7) - 3e7)
 
 
 @ct.kernel
-def shift_in_two_orders(x, out, TILE: ConstInt):
+def round_in_two_orders(x, out, TILE: ConstInt):
     tile = ct.load(x, index=(0,), shape=(TILE,))
     if ct.bid(0) % 2 == 0:
         ct.store(out, index=(0,), tile=(tile + 3e7) - 3e7)

@@ -384,3 +384,4 @@ def contract_text(launch: LaunchSpec) -> Iterator[str]:
     yield from (fact.text or print_data_fact(fact) for fact in launch.data)
     yield from (f"trusted: {text}" for text in trusted_text(launch.trust))
     yield from (f"allowed: {text}" for text in allowed_text(launch.allow))
+    yield from (f"declared: {call.text}" for call in launch.calls)

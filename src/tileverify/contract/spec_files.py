@@ -39,6 +39,7 @@ FIELDS = (
     "overlap",
     "trust",
     "allow",
+    "calls",
     "limits",
     "names",
     "origin",

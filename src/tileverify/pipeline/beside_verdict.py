@@ -79,7 +79,7 @@ def with_playback(unit: KernelUnit, result: KernelResult) -> KernelResult:
     return replace(result, playback=playback_files(unit, result))
 
 
-# ------------------------------------------------------------------------------------------------------------- allowance
+# ----------------------------------------------------------------------------------------------------------- allowance
 # The help of a race in which a replay saw both blocks store one value: the word that would allow it.
 
 

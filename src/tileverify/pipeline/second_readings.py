@@ -49,7 +49,7 @@ def reading_of_certificate(certificate: Certificate, bytecode: bytes, count: int
     module = decode(bytecode, file=certificate.file)
     launch, requires = certificate.launch, certificate.requires
     entry = next(entry for entry in module.entries if entry.name == certificate.symbol)
-    entry = under_contract(entry, launch)
+    entry = under_contract(entry, launch, certificate.parameters)
     return second_reading(module, entry, certificate.parameters, summary, launch, requires, count)
 
 

@@ -47,7 +47,7 @@ def entry_of(module: Module, unit: KernelUnit) -> Entry:
 
     for entry in module.entries:
         if entry.name == unit.symbol:
-            return under_contract(entry, unit.launch)
+            return under_contract(entry, unit.launch, unit.parameters)
     raise SourceError(f"the bytecode has no entry '{unit.symbol}'", str(unit.file))
 
 

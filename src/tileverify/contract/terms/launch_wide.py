@@ -22,14 +22,14 @@ Argument, by induction over the ops that a block runs.
   `carried_alike`; a carried float that is not followed never is.
 * Two values of one Python object are not one value of the program: a tile and the same tile permuted are `Opaque`.
 
-*Bits.*  For a launch that allows equal stores, floats have terms, too: `Opaque.bits`.  Rule.  If the bits term of a
-value in one block, iteration and lane is the number that it, or another value's, is in another one, both lanes hold the
-same bits.  Argument, by induction over the ops: constants are their bits.  A load from memory that no block writes gives
-what its element held before the launch.  Ops that move or choose elements give a lane of an operand.  Another op that
-works lane by lane is one function of the iterations, the lane's place and its operands' bits: at one place of a tile, in
-one iteration, all blocks run the same instruction.  Two *different* ops are different functions, also where their text
-is the same: a compiler may fuse only one of them.  Sums of lanes, matrix products and what a loop carries have no bits,
-unless they are launch-wide.
+*Bits.* For a launch that allows equal stores, floats have terms, too: `Opaque.bits`. Rule. If the bits term of a
+value in one block, iteration and lane is the number that it, or another value's, is in another one, both lanes hold
+the same bits. Argument, by induction over the ops: constants are their bits. A load from memory that no block writes
+gives what its element held before the launch. Ops that move or choose elements give a lane of an operand. Another op
+that works lane by lane is one function of the iterations, the lane's place and its operands' bits: at one place of a
+tile, in one iteration, all blocks run the same instruction. Two *different* ops are different functions, also where
+their text is the same: a compiler may fuse only one of them. Sums of lanes, matrix products and what a loop carries
+have no bits, unless they are launch-wide.
 """
 
 from __future__ import annotations

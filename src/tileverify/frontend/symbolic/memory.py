@@ -28,7 +28,9 @@ from ...contract.terms import (
     scale,
 )
 from ...contract.terms.launch_wide import OWN, Opaque, bits_of, launch_function
+from ...system.errors import UnsupportedOperation
 from ..bytecode.enums import MemoryOrdering
+from ..bytecode.location import user_frame
 from ..bytecode.model import Op, ScalarType, Value
 from . import pointers
 from .integers import constant_element
@@ -152,7 +154,21 @@ def multimem_reduce(m: SymbolicExecutor, op: Op) -> Token:
     return _at_view(m, op, Access.ATOMIC, "tile")[1]
 
 
+def undeclared_call(m: SymbolicExecutor, op: Op) -> Token:
+    """Nobody knows what the code of a library touches: the launch has to declare it."""
+    place, symbol = user_frame(op.location), op.attributes["callee"]
+    raise UnsupportedOperation(
+        f"'{symbol}' is code of a library, and the launch does not declare what it touches (TV902)",
+        file=place.file if place else None,
+        line=place.line if place else None,
+        column=place.offset if place else None,
+        op=op.name,
+        advice=f'declare it in the launch spec: calls = {{ "{symbol}" = {{ reads = ["$0[128]"], writes = ["out"] }} }}',
+    )
+
+
 RULES: Final[dict[str, Rule]] = {
+    "preview$call": undeclared_call,
     "load_ptr_tko": load_pointer,
     "store_ptr_tko": store_pointer,
     "atomic_rmw_tko": atomic_update,

@@ -134,7 +134,9 @@ def code_proof(proved: ProvedEntry, assembled: Assembled) -> CodeProof:
     try:
         module = decode(proved.bytecode)
         launch = proved.launch
-        entry = under_contract(next(each for each in module.entries if each.name == proved.symbol), launch)
+        entry = under_contract(
+            next(each for each in module.entries if each.name == proved.symbol), launch, proved.parameters
+        )
         code = read(assembled.ptx).entry(entry.name)
         summary = summarize(module, entry, proved.parameters, may_overlap=launch.sharing())
         clauses = clause_terms(proved.requires, summary, launch)

@@ -182,7 +182,9 @@ def _signed(array: Array, dtype: str, sign: int) -> Array:
 def decoded(unit: KernelUnit) -> tuple[Module, Entry]:
     """The module of a unit, and its entry under what the launch trusts."""
     module = decode(unit.bytecode, file=str(unit.file))
-    return module, under_contract(next(each for each in module.entries if each.name == unit.symbol), unit.launch)
+    return module, under_contract(
+        next(each for each in module.entries if each.name == unit.symbol), unit.launch, unit.parameters
+    )
 
 
 def _outcome(

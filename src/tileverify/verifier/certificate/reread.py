@@ -117,7 +117,7 @@ def summary_read_again(
     try:
         found = read_again(
             module,
-            under_contract(entry, launch),
+            under_contract(entry, launch, certificate.parameters),
             certificate.parameters,
             claims,
             launch.sharing(),
@@ -148,7 +148,12 @@ def summary_of(certificate: Certificate, bytecode: bytes) -> AccessSummary:
 
     module, entry = entry_and_module(certificate, bytecode)
     launch = certificate.launch
-    return summarize(module, under_contract(entry, launch), certificate.parameters, may_overlap=launch.sharing())
+    return summarize(
+        module,
+        under_contract(entry, launch, certificate.parameters),
+        certificate.parameters,
+        may_overlap=launch.sharing(),
+    )
 
 
 def excluded(solver: SecondSolver, conditions: Sequence[Term]) -> bool | None:

@@ -391,7 +391,8 @@ _ALL: Final = (
         "an operation without a rule",
         "The kernel uses an operation that the symbolic executor does not model in this form. It is never guessed.",
         "none: the access summary would be incomplete.",
-        "Write the kernel without the operation where that is possible; please report it if it is common.",
+        "Write the kernel without the operation where that is possible; please report it if it is common. Of a call "
+        "into a tile library, declare what it touches: `calls` in launch specs.",
         "a fault of the kernel: it may well compile and run.",
     ),
     Code(

@@ -156,6 +156,7 @@ def test_constant_of_the_wrong_size(size: int) -> None:
     cases(
         (function(RETURN, flags=0), "is not a kernel entry"),
         (function(RETURN, flags=3), "is private"),
+        (function(RETURN, flags=10), "unknown flags 0xa"),
         (function(RETURN, flags=0x12), "unknown flags 0x12"),
         (function(RETURN, flags=6), "the hints of an entry do not start with their tag"),
         (function(RETURN, length=500), "500 bytes expected"),

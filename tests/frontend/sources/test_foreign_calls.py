@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tileverify.frontend.bytecode import decode, encode
-from tileverify.frontend.bytecode.builder import F32, I32, I64, TOKEN, ModuleBuilder, pointer, tile
+from tileverify.frontend.bytecode.builder import F32, I1, I32, I64, TOKEN, ModuleBuilder, pointer, tile
 from tileverify.results import KernelResult, Verdict
 from tileverify.system.errors import DecodeError, EncodeError
 
@@ -80,7 +80,7 @@ def test_a_call_needs_its_version_and_a_name() -> None:
     with old.entry("k", []) as f:
         f.op(CALL, args=(), callee="fft", const_args=(), results=[])
         f.op("return")
-    with pytest.raises(EncodeError, match="needs bytecode version 13.5"):
+    with pytest.raises(EncodeError, match=r"needs bytecode version 13\.5"):
         encode(old.build())
     with pytest.raises(EncodeError, match="it names no function"), ModuleBuilder((13, 5)).entry("k", []) as f:
         f.op(CALL, args=(), callee="", const_args=(), results=[])
@@ -207,3 +207,74 @@ def test_the_words_of_a_spec_read_back(tmp_path: Path) -> None:
     calls = read_calls(table, ["x"])
     assert calls_table(calls) == {"f": {"reads": ["$0[5]", "x"]}, "g": {"writes": ["$1[128]"], "atomics": ["x"]}}
     assert read_calls(calls_table(calls), ["x"]) == calls
+
+
+def test_a_call_on_a_path_and_in_a_loop(tmp_path: Path) -> None:
+    """It touches memory only where control comes, and once in each iteration."""
+
+    def made(looped: bool) -> bytes:
+        module = ModuleBuilder((13, 5))
+        with module.entry("k", [P, tile(I32), tile(I32), P, tile(I32), tile(I32)]) as f:
+            bid, _, _ = f.op("get_tile_block_id")
+            zero, one, four = (f.constant(tile(I32), number) for number in (0, 1, 4))
+            first = f.op("cmpi", lhs=bid, rhs=zero, pred="equal", sgn="signed", results=[tile(I1)])
+            x, out = f.parameters[0], f.parameters[3]
+            with f.if_(first) as branch, branch.then():
+                start = f.op("make_token")
+                if looped:
+                    with f.for_(zero, four, one) as loop:
+                        f.op(CALL, args=(x, out, start), callee="fft", const_args=(), results=[TOKEN])
+                        f.op("continue")
+                    assert len(loop.arguments) == 1
+                else:
+                    f.op(CALL, args=(x, out, start), callee="fft", const_args=(), results=[TOKEN])
+                f.op("yield")
+            f.op("return")
+        return encode(module.build())
+
+    words = 'kernel = "k"\ngrid = ["B"]\nargs = { x = "f32[128]", out = "f32[128]" }\n' + DECLARED
+    assert judged(tmp_path, made(looped=False), words).verdict is Verdict.PROVED
+    result = judged(tmp_path, made(looped=True), words)
+    assert (result.verdict, result.findings[0].code) == (Verdict.REFUTED, "TV201")
+
+
+def by_cuda_tile() -> bytes:
+    """A call in bytes that cuda.tile's own encoder writes: constants, attributes of operands, two results."""
+    from cuda.tile._bytecode import (
+        MISSING_DEBUG_ATTR_ID,
+        BytecodeVersion,
+        encodings,
+        patch_header_preview_flag,
+        write_bytecode,
+    )
+    from cuda.tile._bytecode.attribute import Bool, Integer
+    from cuda.tile._bytecode.type import SimpleType
+    from cuda.tile._bytecode.type_base import PtrAttr
+
+    buffer = bytearray()
+    with write_bytecode(1, buffer, BytecodeVersion.V_13_5) as writer:
+        types = writer.type_table
+        f32, i32, token = types.F32, types.I32, types.simple(SimpleType.Token)
+        pointers, tiles = types.tile(types.pointer(f32, PtrAttr.Missing), ()), types.tile(f32, (8,))
+        with writer.function("k", [pointers], [], True, {}, MISSING_DEBUG_ATTR_ID) as (code, (x,)):
+            start = encodings.encode_MakeTokenOp(code, token)
+            constants = [Integer(i32, 32, 7), Bool(True)]
+            results, operands = [tiles, token], [x, start]
+            encodings.encode_PreviewCallOp(code, results, operands, "nvshmem_get", constants, [Bool(False)], None)
+            encodings.encode_ReturnOp(code, [])
+    patch_header_preview_flag(buffer, BytecodeVersion.V_13_5)
+    return bytes(buffer)
+
+
+def test_a_call_of_cuda_tiles_encoder_is_read(tmp_path: Path) -> None:
+    """cuda.tile 1.7 has the encoder of the op, and no front end that uses it."""
+    pytest.importorskip("cuda.tile._bytecode.encodings")
+    data = by_cuda_tile()
+    module = decode(data)
+    assert encode(module) == data
+    _, call, _ = module.entries[0].body.ops
+    assert (call.name, call.attributes["callee"]) == (CALL, "nvshmem_get")
+    assert [getattr(each, "value", each) for each in call.attributes["const_args"]] == [7, True]
+    assert (call.attributes["arg_attrs"], call.attributes["res_attrs"]) == ((False,), None)
+    spec = 'kernel = "k"\ngrid = [1]\nargs = { x = "f32[8]" }\ncalls = { nvshmem_get = { writes = ["$0[8]"] } }'
+    assert judged(tmp_path, data, spec).verdict is Verdict.PROVED

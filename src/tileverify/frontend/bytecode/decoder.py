@@ -129,6 +129,8 @@ def _read_globals(
 
 
 PRIVATE, ENTRY, HINTS = 1, 2, 4
+EXTERN = 4
+"""From 13.5 on, where every kernel has hints: the function implements a foreign one."""
 KERNEL_HEADER_SINCE: Final[Version] = (13, 5)
 
 
@@ -192,6 +194,8 @@ def _read_entry(reader: Reader, tables: Tables, version: Version, debug: DebugIn
 
 def _check_flags(flags: int, version: Version, name: str, at: int) -> None:
     known = PRIVATE | ENTRY if version >= KERNEL_HEADER_SINCE else PRIVATE | ENTRY | HINTS
+    if version >= KERNEL_HEADER_SINCE and flags & EXTERN:
+        malformed(at, f"function {name!r} implements a foreign function, a preview feature that is not supported")
     if flags & ~known:
         malformed(at, f"function {name!r}: unknown flags {flags:#x}")
     if not flags & ENTRY:

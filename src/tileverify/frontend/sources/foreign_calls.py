@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from ...contract.launch import ATOMICS, KINDS, READS, CallRegion, DeclaredCall, EntryParameter, Role
 from ...system.errors import SpecError, UnsupportedOperation
@@ -134,7 +134,7 @@ class _Call:
     def _access(self, kind: str, region: CallRegion, token: Value) -> Value:
         pointer, mask = self._in_array(region) if region.operand is None else self._from_operand(region)
         element, shape = self._element(pointer)
-        parts = {"ptr": pointer, "token": token, **({} if mask is None else {"mask": mask})}
+        parts: dict[str, Any] = {"ptr": pointer, "token": token, **({} if mask is None else {"mask": mask})}
         if kind == READS:
             made = self.body.op("load_ptr_tko", results=[TileType(element, shape), TOKEN], **parts)
         elif kind == ATOMICS:

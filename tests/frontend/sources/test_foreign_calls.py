@@ -232,8 +232,9 @@ def test_a_call_on_a_path_and_in_a_loop(tmp_path: Path) -> None:
             f.op("return")
         return encode(module.build())
 
-    words = 'kernel = "k"\ngrid = ["B"]\nargs = { x = "f32[128]", out = "f32[128]" }\n' + DECLARED
-    assert judged(tmp_path, made(looped=False), words).verdict is Verdict.PROVED
+    words = 'kernel = "k"\nnames = ["B"]\ngrid = ["B"]\nargs = { x = "f32[128]", out = "f32[128]" }\n' + DECLARED
+    found = judged(tmp_path, made(looped=False), words)
+    assert (found.verdict, found.findings) == (Verdict.PROVED, ())
     result = judged(tmp_path, made(looped=True), words)
     assert (result.verdict, result.findings[0].code) == (Verdict.REFUTED, "TV201")
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from tileverify.contract.allowed import allowed_text, equal_store_arrays, read_allow
+from tileverify.frontend.bytecode import encode
+from tileverify.frontend.bytecode.builder import I1, I32, ModuleBuilder, pointer, tile
 from tileverify.results import FindingLevel, KernelResult, Verdict
 from tileverify.system.errors import SpecError
 
@@ -219,3 +221,53 @@ def test_a_certificate_rests_on_the_word_and_on_the_values(
     found = tileverify("recheck", "--strict", str(tmp_path / "proofs"))
     assert (found.code == 0) == (not change)
     assert change or "that stores of equal bits which nothing orders leave these bits" in found.out
+
+
+def test_a_matrix_product_takes_more_than_its_own_lane(tmp_path: Path) -> None:
+    args = 'x = "f32[16, 16]", out = "f32[16, 16]"'
+    body = """
+a = ct.load(x, (0, 0), (16, 16))
+columns = ct.arange(16, dtype=ct.int32)[None, :]
+other = ct.where(columns == 3, a * ct.bid(1), a)
+product = ct.mma(other, other, ct.zeros((16, 16), dtype=ct.float32))
+ct.store(out, (0, 0), ct.where(columns == 3, ct.zeros((16, 16), dtype=ct.float32), product))
+"""
+    assert checked(tmp_path, body, args=args, grid='1, "M"').verdict is not Verdict.PROVED
+
+
+def test_what_changes_under_a_lock_is_no_value(tmp_path: Path) -> None:
+    """No block reads ``y`` in a race, and each finds another number there."""
+    args = 'lock = "i32[1]", y = "f32[1]", out = "f32[1]"'
+    body = """
+while ct.atomic_cas(lock, (0,), 0, 1).item() != 0:
+    pass
+t = ct.load(y, (0,), ()).item()
+ct.store(y, (0,), t + 1.0)
+ct.atomic_xchg(lock, (0,), 0)
+ct.store(out, (0,), t)
+"""
+    locked = body.replace("ct.store(out, (0,), t)\n", "")
+    assert checked(tmp_path, locked, args=args, grid='"M"', more="").verdict is Verdict.PROVED
+    assert checked(tmp_path, body, args=args, grid='"M"').verdict is not Verdict.PROVED
+
+
+@pytest.mark.parametrize(("scopes", "code"), [((None, None), "note"), (("device", None), "TV103")])
+def test_a_scoped_store_is_no_plain_one(tmp_path: Path, scopes: tuple[str | None, ...], code: str) -> None:
+    module = ModuleBuilder((13, 4))
+    with module.entry("k", [tile(pointer(I32))]) as f:
+        (out,), seven = f.parameters, f.constant(tile(I32), 7)
+        (bid, _, _), zero = f.op("get_tile_block_id"), f.constant(tile(I32), 0)
+        first = f.op("cmpi", lhs=bid, rhs=zero, pred="equal", sgn="signed", results=[tile(I1)])
+        with f.if_(first) as branch:
+            for region, scope in zip((branch.then, branch.otherwise), scopes, strict=True):
+                with region():
+                    order = {} if scope is None else {"ord": "relaxed", "scope": scope}
+                    f.op("store_ptr_tko", ptr=out, val=seven, **order)
+                    f.op("yield")
+        f.op("return")
+    spec = f'kernel = "k"\ngrid = [4]\nargs = {{ out = "i32[1]" }}\n{ALLOW}'
+    result = judged(tmp_path, encode(module.build()), spec)
+    if code == "note":
+        assert (result.verdict, result.findings[0].level) == (Verdict.PROVED, FindingLevel.NOTE)
+    else:
+        assert (result.verdict, result.findings[0].code) == (Verdict.REFUTED, code)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from ...frontend.bytecode.enums import MemoryOrdering
 from ...frontend.bytecode.model import (
     GatherScatterViewType,
     Op,
@@ -357,10 +358,11 @@ def element_namer(run: BlockInterpreter, reach: LiveLanes) -> Callable[[int], st
     return lambda lane: image.origins[reach.origin].element(base + int(reach.offsets.reshape(-1)[lane]))
 
 
-def _bits_left(run: BlockInterpreter, reach: LiveLanes, tile: Tile, element: ScalarType) -> StoredBits | None:
-    """What a store of ``tile`` leaves where the launch allows equal values; rounding that may differ is no matter here,
-    as all blocks round alike."""
-    if run.memory.image.origins[reach.origin].name not in run.program.entry.equal_stores:
+def _bits_left(run: BlockInterpreter, op: Op, reach: LiveLanes, tile: Tile, element: ScalarType) -> StoredBits | None:
+    """What a plain store of ``tile`` leaves where the launch allows equal values; rounding that may differ is no matter
+    here, as all blocks round alike."""
+    allowed = run.memory.image.origins[reach.origin].name in run.program.entry.equal_stores
+    if not allowed or op.attributes["ord"] != MemoryOrdering.WEAK:
         return None
     bits = np.asarray(to_bits(tile.data[reach.region], element)).reshape(-1)
     taint = np.zeros((), np.uint8) if tile.taint is None else tile.taint
@@ -372,7 +374,7 @@ def log_store(run: BlockInterpreter, op: Op, reaches: Iterable[LiveLanes], tile:
     """`log_all` of a store, with what it leaves where that matters."""
     waits = run.waits(op)
     for reach in reaches:
-        left = _bits_left(run, reach, tile, element)
+        left = _bits_left(run, op, reach, tile, element)
         waits = run.log.record(op, "store", reach.origin, None, reach.footprint, waits, left)
     return Token(waits)
 

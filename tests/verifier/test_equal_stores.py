@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -261,7 +262,7 @@ def test_a_scoped_store_is_no_plain_one(tmp_path: Path, scopes: tuple[str | None
         with f.if_(first) as branch:
             for region, scope in zip((branch.then, branch.otherwise), scopes, strict=True):
                 with region():
-                    order = {} if scope is None else {"ord": "relaxed", "scope": scope}
+                    order: dict[str, Any] = {} if scope is None else {"ord": "relaxed", "scope": scope}
                     f.op("store_ptr_tko", ptr=out, val=seven, **order)
                     f.op("yield")
         f.op("return")

@@ -31,15 +31,13 @@ from tileverify.frontend.symbolic.tiles import not_followed
 MISSING: Final = "-"
 SEVERAL_DEVICES: Final = "memory of several devices: such kernels are read by the executor alone"
 OF_TRITON: Final = "made by the translation of Triton IR alone"
-OUTSIDE: Final = "a call into code outside of the module (preview): the decoder refuses it"
+OUTSIDE: Final = "a call into code outside of the module (preview): what a launch declares of it takes its place"
 WITHOUT: Final[Mapping[str, Mapping[str, str]]] = {
     "multimem_load_reduce_view_tko": {"checker": SEVERAL_DEVICES},
     "multimem_reduce_view_tko": {"checker": SEVERAL_DEVICES},
     "multimem_store_view_tko": {"checker": SEVERAL_DEVICES},
     "opaque": {"compiled": OF_TRITON},
-    "preview$call": dict.fromkeys(
-        ("typing", "symbolic", "poison", "interpreter", "checker", "sample", "compiled"), OUTSIDE
-    ),
+    "preview$call": dict.fromkeys(("interpreter", "checker", "sample", "compiled"), OUTSIDE),
 }
 """By op and column, why nothing is there."""
 

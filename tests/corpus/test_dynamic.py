@@ -49,6 +49,8 @@ ALL_COUNTED = "a count that shows that all are over is the last one in every sch
 LEFT_OPEN = "which of equal scores its reduction takes is left open, so that the place is compared with nothing"
 ONE_RESULT = {
     "explained/tv201.py::clamp": NO_LATE_LOAD,
+    "twins/equal_stores.py::first_row_open_padding": LEFT_OPEN,
+    "twins/equal_stores.py::store_then_read": SAME_VALUES,
     "data/groups_in_turns.py::add_bias_to_first_group": SAME_VALUES,
     "racy/block_scope.py::total_in_block_scope": ATOMIC_HERE,
     "order/same_array_twice.py::relu_into": NO_LATE_LOAD,

@@ -100,6 +100,33 @@ def test_a_submission_has_no_say_in_what_is_trusted(sandbox: Sandbox) -> None:
     assert judge(Submission(HONEST.encode()), GateOptions(spec=trusting, limits=LIMITS), sandbox).accepted
 
 
+EVERY_ROW = """import cuda.tile as ct
+
+
+@ct.kernel
+def k(x, out):
+    ct.store(out, index=(0,), tile=ct.load(x, index=(0,), shape=(8,), padding_mode=ct.PaddingMode.ZERO))
+"""
+
+
+def test_a_submission_has_no_say_in_what_is_allowed(sandbox: Sandbox) -> None:
+    """What the caller allows is a note, which the gate does not refuse."""
+    launch = '[[launch]]\nkernel = "k"\ngrid = [4]\nargs = { x = "f32[8]", out = "f32[8]" }\n'
+    allowing = launch + 'allow = ["same-value-stores(out)"]\n'
+    own = judge(Submission(EVERY_ROW.encode(), own_spec=allowing), GateOptions(limits=LIMITS), sandbox)
+    accepts_nothing(own)
+    assert any("cannot say what is allowed" in reason.message for kernel in own.kernels for reason in kernel.reasons)
+    assert not judge(Submission(EVERY_ROW.encode()), GateOptions(spec=launch, limits=LIMITS), sandbox).accepted
+    assert judge(Submission(EVERY_ROW.encode()), GateOptions(spec=allowing, limits=LIMITS), sandbox).accepted
+
+
+def test_a_submission_has_no_say_in_what_its_calls_touch(sandbox: Sandbox) -> None:
+    declaring = LAUNCH.format("f32[N]") + 'calls = { fft = { reads = ["x"] } }\n'
+    own = judge(Submission(HONEST.encode(), own_spec=declaring), GateOptions(limits=LIMITS), sandbox)
+    accepts_nothing(own)
+    assert any("cannot say what its calls touch" in each.message for kernel in own.kernels for each in kernel.reasons)
+
+
 @pytest.mark.parametrize("value", ["nan", "inf", "-1e999"])
 def test_constants_need_not_be_finite(value: str, sandbox: Sandbox) -> None:
     source = HONEST.replace("x, out", "x, out, c: ct.Constant[float]").replace("tile=ct", "tile=c * ct")

@@ -8,7 +8,7 @@ from typing import Final
 
 from ..contract.launch import EntryParameter, Role
 from ..contract.terms import ZERO, Sort, Term, TermKind, boolean, const
-from ..contract.terms.launch_wide import launch_variable, opaque
+from ..contract.terms.launch_wide import bits_of, launch_variable, opaque
 from ..contract.variables import BID, GRID
 from ..frontend.bytecode.model import Entry, Module, PointerType, ScalarType, TileType
 from ..frontend.bytecode.model import Value as SsaValue
@@ -56,8 +56,8 @@ def read_again(
     ev.elements.update(holds)
     ev.known |= {axis.symbol for axis in (*BID, *GRID)}
     for number in values.values():
-        if isinstance(number, Term) and number.kind is TermKind.VAR:
-            ev.known.add(number.symbol)
+        if isinstance(bits := bits_of(number), Term) and bits.kind is TermKind.VAR:
+            ev.known.add(bits.symbol)
     ev.known |= {first_byte(origin).symbol for origin in origins.values()}
     ev.run(entry.body)
     ev.finish()
@@ -126,7 +126,7 @@ def _element(value: SsaValue) -> ScalarType | PointerType:
 def _number(parameter: EntryParameter, element: ScalarType) -> Value:
     """Sizes, strides and lengths are not negative; every number fits its type."""
     if element.is_float:
-        return opaque()
+        return opaque(bits=launch_variable(f"bits of {parameter.argument}"))
     if parameter.static is not None:
         return boolean(bool(parameter.static)) if element.bits == 1 else const(parameter.static)
     half, name = 1 << (element.bits - 1), parameter.argument

@@ -40,7 +40,7 @@ from ..contract.terms import (
     var,
 )
 from ..contract.terms.bits import OPERATIONS
-from ..contract.terms.launch_wide import Opaque, opaque
+from ..contract.terms.launch_wide import Opaque, moved_bits, opaque
 from ..frontend.bytecode.model import ScalarType
 from ..frontend.symbolic.summary import Origin
 
@@ -130,7 +130,7 @@ def taken_from(value: Value, shape: Sequence[int], coordinates: Sequence[Term]) 
     moved = {lane(d, size): at for d, (size, at) in enumerate(zip(shape, coordinates, strict=True)) if size > 1}
     match value:
         case Opaque():
-            return opaque(value, *moved.values())
+            return opaque(value, *moved.values(), bits=moved_bits(value, moved))
         case Address(origin, offset):
             return Address(origin, substitute(offset, moved))
         case Term():

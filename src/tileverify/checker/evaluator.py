@@ -28,10 +28,10 @@ from ..contract.terms import (
     unsigned,
     wrap,
 )
-from ..contract.terms.launch_wide import OWN, opaque, scope_of
+from ..contract.terms.launch_wide import OWN, computed_bits, opaque, scope_of
 from ..frontend.bytecode.model import Block, Entry, Module, Op, PointerType, ScalarType, TileType
 from ..frontend.bytecode.model import Value as SsaValue
-from ..frontend.bytecode.traverse import inert_assumptions, used_values, walk
+from ..frontend.bytecode.traverse import inert_assumptions, used_values, walk, works_lane_by_lane
 from ..frontend.symbolic.summary import AccessSummary, Loop, LoopForm, Origin, Promise, Site, earlier
 from ..results.codes import TV
 from .agreement import Address, Comparing, Layout, Misread, NotFollowed, Refutes, Sizes, Tiling, Value, Waiting, lanes
@@ -163,10 +163,18 @@ class SummaryChecker:
         if isinstance(element, PointerType):
             raise NotFollowed(f"a pointer comes from '{op.name}'")
         if element.is_float:
-            return OWN if made_from is None else opaque(*made_from)
+            return OWN if made_from is None else opaque(*made_from, bits=self._bits(op, of, made_from))
         scope = Scope.BLOCK if made_from is None else scope_of(*made_from)
         function = self.declared(Function(self.name(op, suffix), scope, *values_of(element)))
         return apply(function, *self.iterations, *lanes(of.type.shape))
+
+    def _bits(self, op: Op, of: SsaValue, made_from: Sequence[Value]) -> Term | None:
+        """What determines the bits of a float result, where the contract allows equal stores."""
+        if not self.entry.equal_stores:
+            return None
+        function = self.declared(Function(self.name(op), Scope.LAUNCH))
+        at = (*self.iterations, *lanes(shape(of)))
+        return computed_bits(function, at, made_from, lane_by_lane=works_lane_by_lane(op))
 
     def declared(self, function: Function) -> Function:
         self.known.add(function)
@@ -311,7 +319,7 @@ def _terms_of(claims: AccessSummary) -> Iterator[Term]:
     """All terms of what is said of accesses and loops, and the guards of promises."""
     for site in claims.sites:
         yield site.guard
-        yield from (each for each in (site.value, site.argument, site.compare) if each is not None)
+        yield from (each for each in (site.value, site.argument, site.compare, site.stored) if each is not None)
         for field_ in fields(site.footprint):
             part = getattr(site.footprint, field_.name)
             yield from (each for each in (part if isinstance(part, tuple) else (part,)) if isinstance(each, Term))

@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from typing import Final
 
 from ..contract.terms import FALSE, TRUE, Term, and_, eq, ite, or_
+from ..contract.terms.launch_wide import bits_of
 from ..frontend.bytecode.enums import MemoryOrdering, MemoryScope
 from ..frontend.bytecode.model import Op, TokenType
 from ..frontend.bytecode.model import Value as SsaValue
@@ -49,7 +50,8 @@ def _into_view(access: Access, operand: str) -> Step:
     def step(ev: SummaryChecker, op: Op) -> Value:
         view = ev.tiling(op.value("view"))
         place = tile_at(ev, view, op.group("index"), op.attributes.get("inbounds") or ())
-        return _touch(ev, op, access, place, view.tile, argument=op.value(operand))
+        stored = bits_of(ev.value(op.value(operand))) if op.name == "store_view_tko" else None
+        return _touch(ev, op, access, place, view.tile, argument=op.value(operand), stored=stored)
 
     return step
 
@@ -69,7 +71,9 @@ def _at_pointer(
     mask = op.optional("mask")
     place = PointerFootprint(pointer.origin, pointer.offset, element.bytes)
     guard = TRUE if mask is None else ev.term(mask)
-    return _touch(ev, op, access, place, shape(op.value("ptr")), guard, value=value, argument=argument, compare=compare)
+    stored = None if access is not Access.WRITE or argument is None else bits_of(ev.value(argument))
+    tile = shape(op.value("ptr"))
+    return _touch(ev, op, access, place, tile, guard, value=value, argument=argument, compare=compare, stored=stored)
 
 
 # --------------------------------------------------------------------------------------------------- the claims
@@ -84,6 +88,7 @@ def _touch(
     value: Value | None = None,
     argument: SsaValue | None = None,
     compare: SsaValue | None = None,
+    stored: Term | None = None,
 ) -> Waiting:
     """What ``op`` does, held against its claim; the token that it gives."""
     token = ev.waiting(op.optional("token"))
@@ -129,6 +134,9 @@ def _touch(
     )
     for name, number in operands:
         _same_number(ev, guard, number if isinstance(number, Term) else None, getattr(said, name), f"{where}: {name}")
+    _same_number(
+        ev, guard, stored if place.origin.name in ev.entry.equal_stores else None, said.stored, f"{where}: bits"
+    )
     awaited = {ev.claims.sites[wait.site].offset: wait.condition for wait in said.waits}
     ev.speaks_of(list(awaited.values()), where)
     must_await(ev, guard, token, awaited, where)

@@ -45,7 +45,7 @@ from ..contract.terms import (
     substitute,
     var,
 )
-from ..contract.terms.launch_wide import OWN, Opaque, scope_of
+from ..contract.terms.launch_wide import OWN, Opaque, scope_of, without_bits
 from ..contract.variables import BID, GRID
 from ..frontend.bytecode.model import Op
 from ..frontend.bytecode.model import Value as SsaValue
@@ -90,7 +90,7 @@ def go_on(ev: SummaryChecker, op: Op) -> None:
 
 
 def break_off(ev: SummaryChecker, op: Op) -> None:
-    ev.ways.out.append(LoopExit(ev.inside, ev.path, give(ev, op)))
+    ev.ways.out.append(LoopExit(ev.inside, ev.path, tuple(map(without_bits, give(ev, op)))))
     ev.stop()
 
 

@@ -13,6 +13,7 @@ from ..contract.terms import (
     ZERO,
     Function,
     Scope,
+    Sort,
     Term,
     TermKind,
     add,
@@ -32,7 +33,7 @@ from ..contract.terms import (
     substitute,
     var,
 )
-from ..contract.terms.launch_wide import OWN, launch_function, launch_variable
+from ..contract.terms.launch_wide import OWN, Opaque, bits_of, launch_function, launch_variable
 from ..contract.variables import ADDRESS_MAX, argument_address
 from ..frontend.bytecode.model import (
     GatherScatterViewType,
@@ -44,7 +45,7 @@ from ..frontend.bytecode.model import (
 )
 from ..frontend.bytecode.model import Value as SsaValue
 from ..frontend.symbolic.summary import Origin, OriginKind, ViewFootprint
-from .agreement import Address, Layout, NotFollowed, Tiling, Value, lane
+from .agreement import Address, Layout, NotFollowed, Tiling, Value, lane, lanes
 from .evaluator import Step, SummaryChecker, pointee, scalar, shape, values_of, width
 from .steps_integers import element, read_unsigned, signed, stored
 
@@ -132,7 +133,7 @@ def of_pointer(ev: SummaryChecker, op: Op, pointer: Address, mask: Term | None) 
     """The tile that a load of pointers gives; masked lanes hold ``pad``, or anything."""
     result = op.results[0]
     if scalar(result).is_float:
-        return OWN
+        return _float_at(ev, op, pointer, mask)
     if unchanged(ev, op, pointer.origin) and pointer.origin.kind is not OriginKind.LIST:
         value: Value = _at_first(ev, op, pointer.origin, pointer.offset)
     else:
@@ -148,7 +149,7 @@ def of_view(ev: SummaryChecker, op: Op, view: Tiling, place: ViewFootprint) -> V
     """The tile that a load of a view gives; lanes outside hold 0 if the view pads with it, or anything."""
     result = op.results[0]
     if scalar(result).is_float:
-        return OWN
+        return _float_in(ev, op, view, place)
     if place.origin.kind is OriginKind.LIST and memory_name(place.origin) not in ev.claims.written:
         return _descriptor(ev, op, view, place)
     if not unchanged(ev, op, place.origin):
@@ -158,6 +159,32 @@ def of_view(ev: SummaryChecker, op: Op, view: Tiling, place: ViewFootprint) -> V
     zeros = view.padding == "zero"
     outside = element(0, scalar(result).bits) if zeros else ev.any_value(op, result, suffix=".outside")
     return _choice(_inside(view, place), value, outside)
+
+
+def _float_at(ev: SummaryChecker, op: Op, pointer: Address, mask: Term | None) -> Opaque:
+    """A float has no term but that of its bits, where the contract allows equal stores."""
+    if not ev.entry.equal_stores or not unchanged(ev, op, pointer.origin) or pointer.origin.kind is OriginKind.LIST:
+        return OWN
+    pad = op.optional("pad")
+    padding = _any_bits(ev, op, ".masked") if pad is None else bits_of(ev.value(pad))
+    if padding is None:
+        return OWN
+    value = _at_first(ev, op, pointer.origin, pointer.offset)
+    return Opaque(False, value if mask is None else ite(mask, value, padding))
+
+
+def _float_in(ev: SummaryChecker, op: Op, view: Tiling, place: ViewFootprint) -> Opaque:
+    if not ev.entry.equal_stores or not unchanged(ev, op, place.origin):
+        return OWN
+    elements = add(*(mul(at, stride) for at, stride in zip(place.coordinates, place.strides, strict=True)))
+    inside = _at_first(ev, op, place.origin, add(place.base, scale(place.element_bytes, elements)))
+    padding = ZERO if view.padding == "zero" else _any_bits(ev, op, ".outside")
+    return Opaque(False, ite(_inside(view, place), inside, padding))
+
+
+def _any_bits(ev: SummaryChecker, op: Op, suffix: str) -> Term:
+    function = ev.declared(Function(ev.name(op, suffix), Scope.BLOCK))
+    return apply(function, *ev.iterations, *lanes(shape(op.results[0])))
 
 
 def unchanged(ev: SummaryChecker, op: Op, origin: Origin) -> bool:
@@ -186,13 +213,14 @@ def _at_first(ev: SummaryChecker, op: Op, origin: Origin, offset: Term) -> Term:
     )
     row = () if origin.index is None else (origin.index,)
     native = ev.elements.setdefault(memory_name(origin), read_as) == read_as
-    array = origin.name if native and kind is OriginKind.PARAMETER else None
+    array = origin.name if native and not read_as.is_float and kind is OriginKind.PARAMETER else None
     if not native:
         name = f"{name} as {read_as.name}"
     place = as_coordinates(offset, origin, read_as)
     if place is None:
         name, array, place = f"{name} at byte", None, (offset,)
-    return apply(ev.declared(launch_function(name, *values_of(read_as), array)), *row, *place)
+    low, high, sort = (None, None, Sort.INT) if read_as.is_float else values_of(read_as)
+    return apply(ev.declared(launch_function(name, low, high, sort, array)), *row, *place)
 
 
 def _inside(view: Tiling, place: ViewFootprint) -> Term:

@@ -22,7 +22,7 @@ from ..contract.terms import (
     sub,
     substitute,
 )
-from ..contract.terms.launch_wide import Opaque, opaque
+from ..contract.terms.launch_wide import Opaque, chosen_bits, opaque
 from ..frontend.bytecode.model import Bounded, Constant, DivBy, Op, SameElements, ScalarType, TileType
 from ..frontend.bytecode.model import Value as SsaValue
 from ..frontend.bytecode.optable import FLOAT_OPS
@@ -44,7 +44,7 @@ def constant(ev: SummaryChecker, op: Op) -> Value:
     value = op.attributes["value"]
     assert isinstance(value, Constant)
     if value.scalar.is_float:
-        return opaque()
+        return opaque(bits=const(value.element(0)) if value.is_splat and ev.entry.equal_stores else None)
     bits = value.scalar.bits
     numbers = [value.element(i) for i in range(1 if value.is_splat else value.count)]
     if len(set(numbers)) == 1:
@@ -133,8 +133,8 @@ def either_value(condition: Term, then: Value, otherwise: Value) -> Value:
     if then is otherwise and not isinstance(then, Opaque):
         return then
     match then, otherwise:
-        case Opaque(), Opaque():
-            return opaque(condition, then, otherwise)
+        case Opaque() as one, Opaque() as other:
+            return opaque(condition, one, other, bits=chosen_bits(condition, one, other))
         case Address(a, x), Address(b, y):
             return Address(
                 a if a == b else Origin(OriginKind.UNKNOWN, "unknown", a.element_bytes), choice(condition, x, y)

@@ -11,6 +11,7 @@ from typing import Final
 
 from ..system.errors import SpecError
 from . import terms as t
+from .allowed import allowed_text, equal_store_arrays
 from .contract import Contract, array_ranges, grid_ranges, length_range
 from .data_facts import print_data_fact
 from .element_types import ELEMENT_TYPES, INDEX_MAX, INT_BITS
@@ -120,6 +121,7 @@ class _Builder:
             literal_sizes=all(constant_value(size) is not None for size in sizes),
             arrays=self.arrays,
             lists=self.lists,
+            equal_stores=equal_store_arrays(launch.allow),
         )
 
     def _require(self, condition: Expression) -> None:
@@ -381,3 +383,5 @@ def contract_text(launch: LaunchSpec) -> Iterator[str]:
         yield f"{named} may overlap" if len(group) > 1 else f"the arrays of {named} may overlap"
     yield from (fact.text or print_data_fact(fact) for fact in launch.data)
     yield from (f"trusted: {text}" for text in trusted_text(launch.trust))
+    yield from (f"allowed: {text}" for text in allowed_text(launch.allow))
+    yield from (f"declared: {call.text}" for call in launch.calls)

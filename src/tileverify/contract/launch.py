@@ -194,12 +194,50 @@ def flat(arguments: Iterable[Argument]) -> Iterator[Argument]:
             yield argument
 
 
+READS, WRITES, ATOMICS = KINDS = ("reads", "writes", "atomics")
+"""What a call into a library may be declared to do with elements."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallRegion:
+    """``count`` elements from the pointer in ``operand`` on, or, where there is none, any element of ``array``."""
+
+    operand: int | None = None
+    count: int = 0
+    array: str = ""
+
+    def __str__(self) -> str:
+        return self.array if self.operand is None else f"${self.operand}[{self.count}]"
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredCall:
+    """``operand`` numbers count all operands of the call, from 0."""
+
+    symbol: str
+    reads: tuple[CallRegion, ...] = ()
+    writes: tuple[CallRegion, ...] = ()
+    atomics: tuple[CallRegion, ...] = ()
+
+    def regions(self, kind: str) -> tuple[CallRegion, ...]:
+        return {READS: self.reads, WRITES: self.writes, ATOMICS: self.atomics}[kind]
+
+    @property
+    def text(self) -> str:
+        """``the call of fft reads $0[128], writes $1[128], and touches nothing else``."""
+        said = [f"{kind} {', '.join(map(str, self.regions(kind)))}" for kind in KINDS if self.regions(kind)]
+        said = [text.replace(ATOMICS, "updates by atomics", 1) for text in said]
+        return f"the call of {self.symbol} {', '.join(said)}{', and' if said else ''} touches nothing else".strip()
+
+
 @dataclass(frozen=True, slots=True)
 class LaunchSpec:
     """One ``[[launch]]``.  ``observed`` are facts that held of the contents when the launch was recorded: nobody
     vouches for them, but a proof that needs one may assume it and say so.  ``trust``: what else the proof takes for
-    granted (`contract.trustable`), sorted.  ``deny_limits``: size limits are errors.  ``order`` and ``options``, of
-    Triton kernels alone: what orders accesses of one program, and what the compiler is told (``num_warps``).
+    granted (`contract.trustable`), sorted.  ``allow``: what else blocks may do (`contract.allowed`), sorted.
+    ``calls``: what functions of libraries touch (`contract.declared_calls`), sorted.  ``deny_limits``: size limits are
+    errors.  ``order`` and ``options``, of Triton kernels alone: what orders accesses of one program, and what the
+    compiler is told (``num_warps``).
     ``names``: integers, not negative, that stand in no argument, but in ``grid`` or ``requires``.  ``grid`` is
     ``None`` for any grid; missing axes are already filled with 1.
 
@@ -219,6 +257,8 @@ class LaunchSpec:
     alias: tuple[frozenset[str], ...] = ()
     overlap: tuple[frozenset[str], ...] = ()
     trust: tuple[str, ...] = ()
+    allow: tuple[str, ...] = ()
+    calls: tuple[DeclaredCall, ...] = ()
     deny_limits: bool = False
     names: tuple[str, ...] = ()
     order: Order = "triton"

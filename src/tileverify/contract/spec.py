@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias, cast, get_args
 
 from ..system.errors import SpecError
+from .allowed import read_allow
 from .arguments import check_extent, is_text_or_integer, read_argument, suggestion
 from .data_facts import parse_data_fact
+from .declared_calls import read_calls
 from .element_types import ELEMENT_TYPES
 from .expression_parser import parse_condition, parse_size
 from .expressions import constant_value, free_names, print_expression, substitute
@@ -18,6 +20,7 @@ from .launch import (
     Argument,
     ArrayArgument,
     DataFact,
+    DeclaredCall,
     Expression,
     KernelParameter,
     LaunchSpec,
@@ -68,6 +71,8 @@ def build_launch(raw: RawLaunch, name: str, parameters: Sequence[KernelParameter
         alias=alias,
         overlap=overlap,
         trust=builder.trust(),
+        allow=builder.allow(),
+        calls=builder.calls(),
         deny_limits=builder.deny_limits(),
         names=names,
         order=builder.order(),
@@ -279,6 +284,18 @@ class _Builder:
             return read_trust(self.raw.fields.get("trust", []))
         except SpecError as error:
             raise self.at("trust", error) from None
+
+    def allow(self) -> tuple[str, ...]:
+        try:
+            return read_allow(self.raw.fields.get("allow", []), self.scope.arrays)
+        except SpecError as error:
+            raise self.at("allow", error) from None
+
+    def calls(self) -> tuple[DeclaredCall, ...]:
+        try:
+            return read_calls(self.raw.fields.get("calls", {}), self.scope.arrays)
+        except SpecError as error:
+            raise self.at("calls", error) from None
 
     def deny_limits(self) -> bool:
         try:

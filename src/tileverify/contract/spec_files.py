@@ -38,6 +38,8 @@ FIELDS = (
     "alias",
     "overlap",
     "trust",
+    "allow",
+    "calls",
     "limits",
     "names",
     "origin",

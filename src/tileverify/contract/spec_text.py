@@ -8,7 +8,7 @@ import json
 import linecache
 import re
 import tomllib
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
@@ -20,6 +20,7 @@ from ..system.printable import bare_lines, source_lines
 from ..system.readings import cell_text, text_of
 from .arguments import print_description
 from .data_facts import print_data_fact
+from .declared_calls import calls_table
 from .launch import LaunchSpec
 from .trustable import DENY
 
@@ -384,7 +385,7 @@ def _lines(launch: LaunchSpec, name: str, requires: Iterable[str], remarks: Iter
     for key, groups in (("alias", launch.alias), ("overlap", launch.overlap)):
         if groups:
             yield f"{key} = [{', '.join(_strings(sorted(group)) for group in groups)}]"
-    yield from _list("trust", launch.trust)
+    yield from _granted(launch)
     if launch.order == "program":
         yield f"order = {_string(launch.order)}"
     if launch.options:
@@ -398,6 +399,14 @@ def _lines(launch: LaunchSpec, name: str, requires: Iterable[str], remarks: Iter
         yield f"{key} = {print_description(argument)}"
 
 
+def _granted(launch: LaunchSpec) -> Iterator[str]:
+    """By what a proof rests on more than the specification."""
+    yield from _list("trust", launch.trust)
+    yield from _list("allow", launch.allow)
+    if launch.calls:
+        yield f"calls = {_tables(calls_table(launch.calls))}"
+
+
 def _list(key: str, texts: Sequence[str]) -> Iterator[str]:
     """One line, or one for each text where there are several."""
     if len(texts) > 1:
@@ -406,6 +415,14 @@ def _list(key: str, texts: Sequence[str]) -> Iterator[str]:
         yield "]"
     elif texts:
         yield f"{key} = {_strings(texts)}"
+
+
+def _tables(tables: Mapping[str, Mapping[str, Sequence[str]]]) -> str:
+    rows = (
+        f"{_string(name)} = {{ {', '.join(f'{key} = {_strings(texts)}' for key, texts in table.items())} }}"
+        for name, table in tables.items()
+    )
+    return f"{{ {', '.join(rows)} }}"
 
 
 def _strings(texts: Iterable[str]) -> str:

@@ -24,6 +24,9 @@ TRUSTABLE: Final = {ASSERT_STOPS: "that a block stops at an assertion that fails
 """Each word, and what is believed then."""
 
 
+DECLARED: Final = "calls: "
+"""How a word begins that says what a call touches (`declared_calls`)."""
+
 ON_A_GPU: Final = "destroys the CUDA context of the whole program"
 """What a failing assertion does there: ``tileiras`` makes a trap of it."""
 AT_A_LAUNCH: Final = {ASSERT_STOPS: f"an assertion that fails on a GPU {ON_A_GPU}"}
@@ -42,7 +45,18 @@ def read_trust(value: object) -> tuple[str, ...]:
 
 def trusted_text(words: Iterable[str]) -> tuple[str, ...]:
     """What is believed, a sentence for each word: ``that a block stops at ... (assert-stops)``."""
-    return tuple(f"{TRUSTABLE[word]} ({word})" for word in words)
+    return tuple(map(_believed, words))
+
+
+def _believed(word: str) -> str:
+    if word.startswith(DECLARED):
+        return f"that {word.removeprefix(DECLARED)} (calls)"
+    return f"{TRUSTABLE.get(word, 'that stores of equal bits which nothing orders leave these bits')} ({word})"
+
+
+def taken_for_granted(launch: LaunchSpec) -> tuple[str, ...]:
+    """All words of ``launch`` by which a proof rests on more than the specification."""
+    return (*launch.trust, *launch.allow, *(f"{DECLARED}{call.text}" for call in launch.calls))
 
 
 def launched_text(words: Iterable[str]) -> str:

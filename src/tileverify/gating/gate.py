@@ -21,7 +21,7 @@ from ..pipeline.repair.proposals import Proposal
 from ..pipeline.repair.repairing import Prove, Trials, can_be_mended, repaired
 from ..pipeline.triton_advice import in_tritons_words, tritons_words
 from ..pipeline.unread import told_apart
-from ..results import Edit, Finding, Hint, KernelResult, Verdict
+from ..results import Edit, Finding, FindingLevel, Hint, KernelResult, Verdict
 from ..results.codes import TV
 from ..results.json_report import result_to_json
 from ..system.errors import UsageError
@@ -220,7 +220,8 @@ def _gated(answer: ProofAnswer, result: KernelResult, options: GateOptions) -> G
 
 def _reasons(result: KernelResult, options: GateOptions) -> Iterator[Reason]:
     allowed = TV.UNDETERMINED if options.allow_undetermined else None
-    findings = [each for each in result.findings if each.code != allowed]
+    counted = (each for each in result.findings if each.level is not FindingLevel.NOTE)
+    findings = [each for each in counted if each.code != allowed]
     for finding in findings:
         yield Reason(finding.code, finding.message, *_place(finding))
     warned = {each.code for each in findings if not each.refutes} if result.verdict is Verdict.PROVED else ()

@@ -14,7 +14,7 @@ from ..backend.gpu.loaded import GpuKernel, Plan
 from ..backend.guard import Guard, compile_guard
 from ..backend.guard.arguments import ArrayValue, Grid, Value, lengths_of, spelled_out
 from ..contract.launch import KernelUnit, LaunchSpec
-from ..contract.trustable import launched_text, trusted_text
+from ..contract.trustable import launched_text, taken_for_granted, trusted_text
 from ..pipeline.verdict_cache import default_folder
 from ..system.errors import UsageError
 from . import on_cpu
@@ -70,7 +70,7 @@ class BundledKernel:
     @property
     def trusted(self) -> tuple[str, ...]:
         """What its proof takes for granted beyond what every proof does, a sentence each (`contract.trustable`)."""
-        return trusted_text(self.bundle.certificate.launch.trust)
+        return trusted_text(taken_for_granted(self.bundle.certificate.launch))
 
     @cached_property
     def guard(self) -> Guard:

@@ -21,6 +21,7 @@ from ..contract.expressions import GRID_NAMES, Undefined, constant_value, evalua
 from ..contract.facts.statements import NumberedFact
 from ..contract.launch import ArrayArgument, DataFact, Expression, KernelUnit, LaunchSpec, Role, SameArray, strides_of
 from ..contract.list_terms import said_of_each
+from ..contract.trustable import taken_for_granted
 from ..frontend.symbolic.summary import OriginKind
 from ..pipeline import CheckOptions
 from ..pipeline.error_findings import NO_SOLVER
@@ -79,7 +80,8 @@ class LaunchProof:
     guard: Guard | None
 
     def covers(self, request: Request) -> bool:
-        if self.launch.trust and not set(self.launch.trust) <= set(request.unit().launch.trust):
+        granted = taken_for_granted(self.launch)
+        if granted and not set(granted) <= set(taken_for_granted(request.unit().launch)):
             return False
         if self.guard is None and _essence(request.unit().launch) != _essence(self.launch):
             return False
@@ -357,5 +359,5 @@ def _essence(launch: LaunchSpec) -> Hashable:
     """All of a launch with numbers that a proof may rest on."""
     return (
         launch.arguments, launch.grid, launch.requires, launch.data, launch.observed, launch.alias, launch.overlap,
-        launch.trust, launch.names,
+        *taken_for_granted(launch), launch.names,
     )  # fmt: skip

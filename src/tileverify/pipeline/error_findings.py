@@ -17,7 +17,14 @@ from ..contract.launch import LaunchSpec
 from ..contract.spec_text import WrittenKey, keys_of_launch, place_of
 from ..results import Finding, Hint, KernelResult, SourceSite, SpecPlace, Verdict
 from ..results.codes import TV
-from ..system.errors import TRACEBACK, DecodeError, SpecError, TileVerifyError, failure_sentence
+from ..system.errors import (
+    TRACEBACK,
+    DecodeError,
+    SpecError,
+    TileVerifyError,
+    UnsupportedOperation,
+    failure_sentence,
+)
 from ..system.printable import display_path
 from ..system.readings import content
 
@@ -45,11 +52,13 @@ def result_of(failure: SourceFailure) -> KernelResult:
 def finding_of(error: TileVerifyError, code: TV | None = None) -> Finding:
     """The error as a finding; ``code``: another one than that of its kind."""
     code = code or _code(error)
+    advice = error.advice if isinstance(error, UnsupportedOperation) else ""
+    hints = (Hint("declare-calls", "display", advice),) if advice else ()
     if error.file is None or error.line is None:
-        return Finding(code, str(error))
+        return Finding(code, str(error), hints=hints)
     places = ((error.file, error.line, error.column), *error.also)
     sites = tuple(SourceSite(display_path(file), line, column, "", "") for file, line, column in places)
-    return Finding(code, error.message, sites)
+    return Finding(code, error.message, sites, hints=hints)
 
 
 def _code(error: TileVerifyError) -> TV:

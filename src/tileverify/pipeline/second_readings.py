@@ -11,7 +11,7 @@ from ..backend.assembler import Assembled, Assembler, AssemblyError, find_assemb
 from ..backend.audit.reading import second_reading
 from ..backend.compiled.cubin_look import Looked, ProvedEntry, looked
 from ..frontend.bytecode import decode
-from ..frontend.sources.abi import under_trust
+from ..frontend.sources.abi import under_contract
 from ..results import (
     CodeAgain,
     ComparedCode,
@@ -49,7 +49,7 @@ def reading_of_certificate(certificate: Certificate, bytecode: bytes, count: int
     module = decode(bytecode, file=certificate.file)
     launch, requires = certificate.launch, certificate.requires
     entry = next(entry for entry in module.entries if entry.name == certificate.symbol)
-    entry = under_trust(entry, launch.trust)
+    entry = under_contract(entry, launch, certificate.parameters)
     return second_reading(module, entry, certificate.parameters, summary, launch, requires, count)
 
 

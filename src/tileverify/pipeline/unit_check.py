@@ -13,7 +13,7 @@ from ..results.conditional import limits_denied
 from ..system.errors import TileVerifyError, UnsupportedOperation
 from ..system.pace import Clock, KernelTimeout, collector_paused, deadline, interruptible
 from ..system.printable import display_path
-from .beside_verdict import with_more, with_playback
+from .beside_verdict import with_allowance, with_more, with_playback
 from .error_findings import (
     arguments,
     finding_of,
@@ -53,6 +53,8 @@ def check_unit(unit: KernelUnit, options: CheckOptions = USUAL, compiled_as: Com
             result = _decide(unit, compiled, options)
             if unit.most_ordered is not None:
                 result = with_doubtful_order(unit, result, lambda other: _decide(other, compiled, options))
+            if options.witnesses:
+                result = with_allowance(unit, result, lambda other: _decide(other, compiled, options))
             if options.repair or options.quick_repairs:
                 result = _with_repairs(unit, result, options, compiled_as)
             result = in_tritons_words(result)
@@ -79,6 +81,8 @@ def title(result: KernelResult) -> str:
 
 def unverified(unit: KernelUnit) -> KernelResult:
     """What is known of a unit before it is decoded; an error until it is decided."""
+    from ..contract.trustable import taken_for_granted
+
     return KernelResult(
         file=display_path(unit.file),
         kernel=unit.kernel,
@@ -88,7 +92,7 @@ def unverified(unit: KernelUnit) -> KernelResult:
         time_ms=Times(compile=unit.compile_ms),
         notes=unit.notes,
         line=unit.line,
-        trusted=unit.launch.trust,
+        trusted=taken_for_granted(unit.launch),
         producer=unit.producer,
     )
 

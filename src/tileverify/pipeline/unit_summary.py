@@ -43,11 +43,11 @@ def entry_of(module: Module, unit: KernelUnit) -> Entry:
 
     Raises `SourceError` if the module has none of that name.
     """
-    from ..frontend.sources.abi import under_trust
+    from ..frontend.sources.abi import under_contract
 
     for entry in module.entries:
         if entry.name == unit.symbol:
-            return under_trust(entry, unit.launch.trust)
+            return under_contract(entry, unit.launch, unit.parameters)
     raise SourceError(f"the bytecode has no entry '{unit.symbol}'", str(unit.file))
 
 

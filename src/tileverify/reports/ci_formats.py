@@ -144,7 +144,7 @@ _SEVERITIES: Final = (FindingLevel.ERROR, FindingLevel.WARNING, _NOTICE)
 def _severity(finding: Finding) -> str:
     if finding.suppression is not None:
         return _NOTICE
-    return finding.level
+    return _NOTICE if finding.level is FindingLevel.NOTE else finding.level
 
 
 def _asks(result: KernelResult) -> bool:

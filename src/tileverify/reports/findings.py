@@ -50,7 +50,7 @@ def finding_lines(
     """
     code = CODES.get(finding.code)
     undecided = code is not None and code.family is Family.UNDECIDED
-    style = "yellow" if finding.level is FindingLevel.WARNING else style
+    style = {FindingLevel.WARNING: "yellow", FindingLevel.NOTE: "blue"}.get(finding.level, style)
     word = "undecided" if undecided else finding.level
     if finding.suppression is not None:
         style, word = "dim", f"suppressed {word}"

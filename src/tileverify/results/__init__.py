@@ -182,7 +182,7 @@ class FindingLevel(enum.StrEnum):
 
     ERROR = "error"  # something is wrong
     WARNING = "warning"  # undecided, or wrong without touching the verdict
-    NOTE = "note"  # kept for what fails nothing; no finding has it
+    NOTE = "note"  # fails nothing: the launch allows it
 
     __repr__ = str.__repr__
 
@@ -216,6 +216,10 @@ def _was_denied(read: Finding) -> bool:
     return read.code in WARNINGS and read.level == FindingLevel.ERROR
 
 
+def _was_allowed(read: Finding) -> bool:
+    return read.level == FindingLevel.NOTE
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One broken or undecided obligation.  ``code``: TV1xx-TV4xx refuted, TV9xx undecided; a `TV`, or one that a report
@@ -238,10 +242,12 @@ class Finding:
     cause: str = field(default="", metadata=OMITTED)
     suppression: Suppression | None = field(default=None, metadata=OMITTED)
     denied: bool = field(default=False, metadata=read_as(_was_denied))  # a warning that counts as an error in this run
+    allowed: bool = field(default=False, metadata=read_as(_was_allowed))  # by the launch (`contract.allowed`)
 
     def __post_init__(self) -> None:
         warns = self.code.startswith("TV9") if self.code not in WARNINGS else not self.denied
-        object.__setattr__(self, "level", FindingLevel.WARNING if warns else FindingLevel.ERROR)
+        level = FindingLevel.WARNING if warns else FindingLevel.ERROR
+        object.__setattr__(self, "level", FindingLevel.NOTE if self.allowed else level)
 
     @property
     def sentence(self) -> str:

@@ -155,8 +155,9 @@ _ALL: Final = (
         "(not `bid // 2`), let every axis of the grid take part, make an axis that the kernel ignores 1 in `grid`, "
         "or use an atomic with device scope where blocks are meant to meet.",
         "a matter of what a run shows: that both blocks store the same value, or always come in one order on "
-        "today's hardware, does not mend it. Two stores of one block are TV201, two lanes of one store TV202, two "
-        "launches at a time TV504.",
+        "today's hardware, does not mend it. (A launch may allow stores that are proved to leave equal values: "
+        "`allow` in launch specs.) Two stores of one block are TV201, two lanes of one store TV202, two launches at a "
+        "time TV504.",
         fault="two tile blocks write one element",
         broken="two tile blocks store to the same element of `{array}`",
     ),
@@ -390,7 +391,8 @@ _ALL: Final = (
         "an operation without a rule",
         "The kernel uses an operation that the symbolic executor does not model in this form. It is never guessed.",
         "none: the access summary would be incomplete.",
-        "Write the kernel without the operation where that is possible; please report it if it is common.",
+        "Write the kernel without the operation where that is possible; please report it if it is common. Of a call "
+        "into a tile library, declare what it touches: `calls` in launch specs.",
         "a fault of the kernel: it may well compile and run.",
     ),
     Code(

@@ -81,9 +81,10 @@ class EncodeError(TileVerifyError):
 
 @dataclass
 class UnsupportedOperation(TileVerifyError):
-    """An op without a symbolic rule (TV902): the kernel is undecided, never guessed."""
+    """An op without a symbolic rule (TV902): the kernel is undecided, never guessed.  ``advice``: what would help."""
 
     op: str = ""
+    advice: str = ""
 
 
 # ------------------------------------------------------------------------------------------------------------- failures

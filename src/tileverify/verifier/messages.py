@@ -240,6 +240,10 @@ class OpenReason(NamedTuple):
 WIDER = {"any": "a contract for any sizes and grid", "sizes": "a contract for any grid"}
 """What a proof wider than a launch of numbers is at, by how widely it would hold."""
 
+NOT_EQUAL: Final = (
+    "runs saw equal values, which proves nothing; terms do not prove them equal: a sum of lanes, a matrix product and "
+    "a float that a loop carries have no term, and two ops of one kind are two functions"
+)
 SIZE_UNKNOWN = "nobody said how large `{0}` is, and no condition on that was found; a launch spec can say it"
 
 AS_OBSERVED = "the fault shows in contents that keep all that was observed of the arrays"

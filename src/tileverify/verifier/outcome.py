@@ -14,6 +14,7 @@ from . import messages
 from .abduction.generalising import free_text
 from .attempt import Attempt, Closed, Open, Outcome
 from .budgets import OPEN_LIMITS
+from .equal_stores import equal_stores
 from .obligations.determinism import deterministic
 from .obligations.obligations import Obligation
 from .obligations.prepare import Preparer
@@ -41,8 +42,9 @@ def outcome_of(
     added = [clause for clause in prover.clauses if clause.condition not in attempt.contract.facts]
     limits = [clause for clause in added if _is_limit(prover, clause.condition)]
     one_result = None
-    if proved and not may_fail:
+    if proved and not may_fail and not attempt.launch.calls:  # a library's code may give what it likes
         one_result = deterministic(prover.kernel.sites, attempt.contract, prover.solver)
+    equal, needless = equal_stores(prover) if proved and attempt.contract.equal_stores else ((), ())
     freed = free_text(attempt.launch) if attempt.holds_for == "any" else ()
     return Outcome(
         verdict=verdict,
@@ -53,11 +55,11 @@ def outcome_of(
         requires=tuple(clause.text for clause in added if clause not in limits),
         limits=tuple(clause.text for clause in limits),
         assumes=tuple(data.fact.text for data in attempt.contract.data),
-        findings=tuple(findings),
+        findings=(*findings, *equal),
         obligations=prover.count(0 if proved else len(findings)),
         proved_codes=tuple(sorted({each.obligation.code for each in prover.closed})) if proved else (),
         contract=(*attempt.contract.text, *freed),
-        notes=(*attempt.launch.notes, *attempt.summary.notes, *notes, *may_fail),
+        notes=(*attempt.launch.notes, *attempt.summary.notes, *notes, *may_fail, *needless),
         launch=attempt.launch,
         cut_short=cut_short,
         decided=tuple(prover.closed),

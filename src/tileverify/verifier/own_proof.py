@@ -256,6 +256,9 @@ class Explanation:
             return None
         if opened.unknown and own.effort.is_spent:
             return messages.OpenReason(TV.BUDGET, own.end())
+        array = "" if obligation.first is None else obligation.first.origin.name
+        if obligation.code == TV.RACE_WRITE_WRITE and array in own.contract.equal_stores:
+            return messages.OpenReason(TV.ARITHMETIC_OUT_OF_REACH, messages.NOT_EQUAL)
         if (name := own.unsized(obligation)) and not loaded_values(opened.conditions):
             return messages.OpenReason(TV.UNKNOWN_POINTER, messages.SIZE_UNKNOWN.format(name))
         if obligation.code == TV.UNORDERED_IN_BLOCK and obligation.first is not None and obligation.second is not None:

@@ -173,11 +173,20 @@ def _merged(starts: Array, length: int) -> Runs:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredBits:
+    """What a store left in each element of its footprint, in lane order: raw ``bits``; ``open``: nobody knows them."""
+
+    bits: Array
+    open: Array
+
+
+@dataclass(frozen=True, slots=True)
 class DynamicAccess:
     """One execution of a memory op; ``reads`` and ``writes`` are ``None`` where it does neither.
 
     ``waits``: bit set of the earlier accesses it waits for.  ``scope``: ``None`` for weak accesses.
-    ``iterations``: the numbers of the iterations that it stands in, the outermost loop's first.
+    ``iterations``: the numbers of the iterations that it stands in, the outermost loop's first.  ``stored``: of a store
+    into an array in which the launch allows equal values.
     """
 
     number: int
@@ -191,6 +200,7 @@ class DynamicAccess:
     waits: int
     time: int
     iterations: tuple[int, ...] = ()
+    stored: StoredBits | None = None
 
     @property
     def weak(self) -> bool:
@@ -287,7 +297,14 @@ class BlockLog:
         return self.time
 
     def record(
-        self, op: Op, kind: str, origin: int, reads: Footprint | None, writes: Footprint | None, waits: int
+        self,
+        op: Op,
+        kind: str,
+        origin: int,
+        reads: Footprint | None,
+        writes: Footprint | None,
+        waits: int,
+        stored: StoredBits | None = None,
     ) -> int:
         """Log an access; returns the waits of a token that it produces."""
         number = len(self.accesses)
@@ -306,6 +323,7 @@ class BlockLog:
                 waits=waits,
                 time=self.tick(),
                 iterations=tuple(self.iterations),
+                stored=stored,
             )
         )
         return waits | 1 << number

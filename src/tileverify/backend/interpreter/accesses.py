@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
+from ...frontend.bytecode.enums import MemoryOrdering
 from ...frontend.bytecode.model import (
     GatherScatterViewType,
     Op,
@@ -20,11 +21,12 @@ from ...frontend.bytecode.model import (
     ScalarType,
 )
 from ...results.codes import TV
-from .access_log import BoxFootprint, Footprint, PointFootprint, TileFootprint, tile_shape
+from .access_log import BoxFootprint, Footprint, PointFootprint, StoredBits, TileFootprint, tile_shape
 from .addresses import index_space
 from .rounding import from_bits, to_bits
 from .tiles import tile_type
 from .values import (
+    APPROXIMATE,
     OVERFLOWED,
     UNKNOWN_ORIGIN,
     UNSPECIFIED,
@@ -357,6 +359,27 @@ def element_namer(run: BlockInterpreter, reach: LiveLanes) -> Callable[[int], st
     return lambda lane: image.origins[reach.origin].element(base + int(reach.offsets.reshape(-1)[lane]))
 
 
+def _bits_left(run: BlockInterpreter, op: Op, reach: LiveLanes, tile: Tile, element: ScalarType) -> StoredBits | None:
+    """What a plain store of ``tile`` leaves where the launch allows equal values; rounding that may differ is no matter
+    here, as all blocks round alike."""
+    allowed = run.memory.image.origins[reach.origin].name in run.program.entry.equal_stores
+    if not allowed or op.attributes["ord"] != MemoryOrdering.WEAK:
+        return None
+    bits = np.asarray(to_bits(tile.data[reach.region], element)).reshape(-1)
+    taint = np.zeros((), np.uint8) if tile.taint is None else tile.taint
+    marks = np.broadcast_to(taint, tile.data.shape)[reach.region].reshape(-1)
+    return StoredBits(bits, marks & np.uint8(0xFF & ~APPROXIMATE) != 0)
+
+
+def log_store(run: BlockInterpreter, op: Op, reaches: Iterable[LiveLanes], tile: Tile, element: ScalarType) -> Token:
+    """`log_all` of a store, with what it leaves where that matters."""
+    waits = run.waits(op)
+    for reach in reaches:
+        left = _bits_left(run, op, reach, tile, element)
+        waits = run.log.record(op, "store", reach.origin, None, reach.footprint, waits, left)
+    return Token(waits)
+
+
 def log_all(
     run: BlockInterpreter, op: Op, kind: str, reaches: Iterable[LiveLanes], *, reads: bool, writes: bool
 ) -> Token:
@@ -400,9 +423,10 @@ def _load_pointer(run: BlockInterpreter, op: Op) -> tuple[Tile, Token]:
 def _store_pointer(run: BlockInterpreter, op: Op) -> Token:
     element = element_of(op, "ptr")
     reaches, _ = pointer_reach(run, op, element.bytes)
-    token = log_all(run, op, "store", reaches, reads=False, writes=True)
+    value = run.tile(op, "val")
+    token = log_store(run, op, reaches, value, element)
     if op not in run.program.footprints:
-        write_lanes(run, op, reaches, run.tile(op, "val"), element)
+        write_lanes(run, op, reaches, value, element)
     return token
 
 
@@ -420,9 +444,10 @@ def load_view(run: BlockInterpreter, op: Op) -> tuple[Tile, Token]:
 def store_view(run: BlockInterpreter, op: Op) -> Token:
     element = addressable(op, run.tile_view(op, "view").tensor.element)
     reaches, _ = view_reach(run, op)
-    token = log_all(run, op, "store", reaches, reads=False, writes=True)
+    value = run.tile(op, "tile")
+    token = log_store(run, op, reaches, value, element)
     if op not in run.program.footprints:
-        write_lanes(run, op, reaches, run.tile(op, "tile"), element)
+        write_lanes(run, op, reaches, value, element)
     return token
 
 

@@ -72,6 +72,46 @@ def _examine(first: DynamicAccess, second: DynamicAccess, budget: Budget | None)
     return conflicting_byte(first, second)
 
 
+def equal_elements(first: DynamicAccess, second: DynamicAccess) -> Array:
+    """The addresses of elements in which both leave the same bits, where the launch allows that.
+
+    An element that one of them stores twice is none of them: its lanes have no order.
+    """
+    one, other = first.stored, second.stored
+    if one is None or other is None or first.width != second.width:
+        return np.zeros(0, np.int64)
+    assert first.writes is not None
+    assert second.writes is not None
+    mine, theirs = _once(first.writes.addresses()), _once(second.writes.addresses())
+    at = np.intersect1d(first.writes.addresses()[mine], second.writes.addresses()[theirs])
+    places = [
+        lanes[np.searchsorted(addresses[lanes], at)]
+        for lanes, addresses in ((mine, first.writes.addresses()), (theirs, second.writes.addresses()))
+    ]
+    known = ~one.open[places[0]] & ~other.open[places[1]]
+    return np.asarray(at[known & (one.bits[places[0]] == other.bits[places[1]])])
+
+
+def _once(addresses: Array) -> Array:
+    """The lanes, in the order of their addresses, whose address no other lane has."""
+    order = np.argsort(addresses, kind="stable")
+    sorted_, inner = addresses[order], np.ones(len(addresses), np.bool_)
+    inner[1:] &= sorted_[1:] != sorted_[:-1]
+    inner[:-1] &= sorted_[:-1] != sorted_[1:]
+    return np.asarray(order[inner])
+
+
+def differing_byte(first: DynamicAccess, second: DynamicAccess, byte: int) -> int | None:
+    """The lowest byte on which two accesses conflict, ``byte`` at the earliest, and do not leave equal values."""
+    if first.stored is None or second.stored is None or first.writes is None or second.writes is None:
+        return byte
+    common = np.intersect1d(first.writes.addresses(), second.writes.addresses())
+    if first.width != second.width or not len(common):
+        return byte
+    left = np.setdiff1d(common, equal_elements(first, second))
+    return int(left[0]) if len(left) else None
+
+
 class AccessColumns:
     """Columns over the accesses of a log, for filtering pairs before they are examined."""
 
@@ -156,7 +196,7 @@ def races(
             if race_code(mine, other) != code or ordered(mine, other):
                 continue
             byte = _examine(mine, other, budget)
-            if byte is not None:
+            if byte is not None and (byte := differing_byte(mine, other, byte)) is not None:
                 yield Conflict(mine, other, byte)
 
 

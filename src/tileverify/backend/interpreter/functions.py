@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
-from ...frontend.bytecode.model import TIME_IS_UP, Op, ScalarType
+from ...frontend.bytecode.model import FOREIGN, TIME_IS_UP, Op, ScalarType
 from .rounding import round_to
 from .tiles import scalar_type, tile_type
 from .values import APPROXIMATE, INTERLEAVED, UNSPECIFIED, Array, NotModelled, Tile, as_signed, joint_taint, with_taint
@@ -142,6 +142,9 @@ def _call(run: BlockInterpreter, op: Op) -> Tile:
     function = function_called(callee)
     kinds = [scalar_type(value) for value in op.group("args")]
     if function is None or not function.fits(kinds, scalar_type(op.result)):
+        if callee.startswith(FOREIGN):
+            name = callee.removeprefix(FOREIGN)
+            raise NotModelled(f"the call of '{name}', code of a library of which only the accesses are declared,")
         raise NotModelled(f"the value of '{' '.join(callee.split())}'")
     given = run.tiles(op, "args")
     data = (

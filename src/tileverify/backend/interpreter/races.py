@@ -22,6 +22,7 @@ from .conflicts import (
     common_byte,
     conflicting_byte,
     covered_by_loop_exit,
+    differing_byte,
     doubled_lanes,
     members,
     race_code,
@@ -140,6 +141,8 @@ class _Detector:
             for first, second in table.suspects(one, other):
                 self.budget.spend(EXAMINED_COST)
                 address = self._unordered(first, second, table.footprints[one], table.footprints[other])
+                if address is not None:
+                    address = differing_byte(self.trace.access(first), self.trace.access(second), address)
                 if address is not None:
                     table.settled(first, second)
                     code = race_code(self.trace.access(first), self.trace.access(second))

@@ -12,7 +12,7 @@ What decides about no address, mask or branch is not computed (`entry_uses`): wi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -43,7 +43,7 @@ from ..interpreter import (
 )
 from ..interpreter.conflicts import Conflict, doubled_lanes, loops_around, races, synchronisations, unordered
 from ..interpreter.machine import Turn
-from ..interpreter.values import REPLAY, UNSPECIFIED, Conduct, OpenUse
+from ..interpreter.values import REPLAY, UNSPECIFIED, Array, Conduct, OpenUse
 from .enumeration import ENUMERATION_STEPS, LaunchEnumeration
 from .fault_places import (
     NotConfirmed,
@@ -63,7 +63,7 @@ from .fault_places import (
     shared_runs,
     turned_round,
 )
-from .side_values import AccessWatch, Fault, SeenSide
+from .side_values import AccessWatch, Fault, SeenSide, telling_contents
 from .whole_launch import whole_faults, whole_runs
 
 DEFAULT_BUDGET: Final = 1 << 29
@@ -125,18 +125,23 @@ class Replayer:
         self.last_reason = None
         try:
             _check_claim(launch, claim)
-            return self._confirm(self._bound(launch, claim), launch, claim)
         except NotConfirmed as failure:
             self.last_reason = str(failure)
-        except InterpreterStop as stop:
-            self.last_reason = str(stop)
+            return None
+        for contents in telling_contents(launch) if self.entry.equal_stores else ({},):
+            try:
+                return self._confirm(self._bound(launch, claim, contents), launch, claim)
+            except (NotConfirmed, InterpreterStop) as failure:
+                self.last_reason = str(failure)
         return None
 
-    def _bound(self, launch: ConcreteLaunch, claim: Claim) -> BoundLaunch:
-        """The launch in memory; what decides about no access is not computed where the claim is about accesses."""
-        bound = bind_launch(self.module, self.entry, self.parameters, launch)
+    def _bound(self, launch: ConcreteLaunch, claim: Claim, contents: Mapping[str, Array]) -> BoundLaunch:
+        """The launch in memory; what decides about no access is not computed where the claim is about accesses, unless
+        stores of equal values are allowed."""
+        bound = bind_launch(self.module, self.entry, self.parameters, launch, contents)
         ops = claimed(claim)
-        if claim.code in OF_ACCESSES and not any(op.offset in ops for op in beside_addresses(self.entry)):
+        by_addresses = claim.code in OF_ACCESSES and not self.entry.equal_stores
+        if by_addresses and not any(op.offset in ops for op in beside_addresses(self.entry)):
             bound.program.by_addresses_alone()
         return bound
 
@@ -146,7 +151,8 @@ class Replayer:
         if claim.code == UNDETERMINED:
             return Shown(claim, None, True)
         try:
-            bound = self._bound(launch, claim)
+            contents = next(iter(telling_contents(launch))) if self.entry.equal_stores else {}
+            bound = self._bound(launch, claim, contents)
             with self.others.opened(self.budget, (claim.code, claim.offset_a, claim.offset_b)) as budget:
                 return self._anywhere(bound, launch, claim, budget)
         except InterpreterStop as stop:

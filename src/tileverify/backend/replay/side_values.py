@@ -132,6 +132,21 @@ def counting_floats(launch: ConcreteLaunch) -> dict[str, Array]:
     return found
 
 
+def telling_contents(launch: ConcreteLaunch) -> Iterator[dict[str, Array]]:
+    """Contents of float arrays that tell values apart: numbers that count up, then numbers of which each sum rounds."""
+    counting = counting_floats(launch)
+    yield counting
+    types = {array.allocation or name: array.dtype for name, array in launch.named_arrays()}
+    random = np.random.default_rng(0)
+    rounding = {}
+    for allocation, contents in counting.items():
+        (name,) = ELEMENT_TYPES[types[allocation]].tile_ir
+        element = ScalarType(name, 19 if name == "tf32" else ELEMENT_TYPES[types[allocation]].bits)
+        numbers = round_to(random.standard_normal(-(-contents.size // element.bytes)), element)
+        rounding[allocation] = np.ascontiguousarray(to_bits(numbers, element)).view(np.uint8)[: contents.size]
+    yield rounding
+
+
 def _blank(array: ConcreteArray) -> bool:
     return ELEMENT_TYPES[array.dtype].kind == "f" and not array.contents and not array.fill
 

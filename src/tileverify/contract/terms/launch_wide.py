@@ -21,30 +21,82 @@ Argument, by induction over the ops that a block runs.
   in which iteration a block leaves.  What a loop carries is launch-wide only in closed form, as a term, or by
   `carried_alike`; a carried float that is not followed never is.
 * Two values of one Python object are not one value of the program: a tile and the same tile permuted are `Opaque`.
+
+*Bits.* For a launch that allows equal stores, floats have terms, too: `Opaque.bits`. Rule. If the bits term of a
+value in one block, iteration and lane is the number that it, or another value's, is in another one, both lanes hold
+the same bits. Argument, by induction over the ops: constants are their bits. A load from memory that no block writes
+gives what its element held before the launch. Ops that move or choose elements give a lane of an operand. Another op
+that works lane by lane is one function of the iterations, the lane's place and its operands' bits: at one place of a
+tile, in one iteration, all blocks run the same instruction. Two *different* ops are different functions, also where
+their text is the same: a compiler may fuse only one of them. Sums of lanes, matrix products and what a loop carries
+have no bits, unless they are launch-wide.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
-from . import Function, Scope, Sort, Term, TermKind, var
+from . import ONE, ZERO, Function, Scope, Sort, Term, TermKind, apply, choice, substitute, var
+
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A float, or a tile of floats: its value is not followed.  Made by `opaque` alone."""
+    """A float, or a tile of floats: its value is not followed.  Made by `opaque` alone.
+
+    ``bits``: what determines the bits of a lane, where a launch asks for that.
+    """
 
     launch_wide: bool
+    bits: Term | None = None
 
 
-def opaque(*made_from: object) -> Opaque:
+def opaque(*made_from: object, bits: Term | None = None) -> Opaque:
     """A value that is one function of ``made_from`` (of nothing: a constant)."""
-    return Opaque(all(map(is_launch_wide, made_from)))
+    return Opaque(all(map(is_launch_wide, made_from)), bits)
 
 
 OWN = Opaque(False)
 """A value that is not followed and may differ between blocks."""
+
+
+def bits_of(value: object) -> Term | None:
+    """The number that determines the bits of each lane of ``value``."""
+    if isinstance(value, Opaque):
+        return value.bits
+    if not isinstance(value, Term):
+        return None
+    return choice(value, ONE, ZERO) if value.sort is Sort.BOOL else value
+
+
+def computed_bits(
+    function: Function, at: Sequence[Term], made_from: Sequence[object], *, lane_by_lane: bool
+) -> Term | None:
+    """Of the results of an op without an effect, in the iterations and at the lanes ``at``."""
+    operands = [bits_of(each) for each in made_from] if lane_by_lane else []
+    if not lane_by_lane and not all(map(is_launch_wide, made_from)):
+        return None
+    return None if None in operands else apply(function, *at, *(each for each in operands if each is not None))
+
+
+def moved_bits(value: Opaque, coordinates: Mapping[Term, Term]) -> Term | None:
+    """Of a tile whose element is that of ``value`` at other ``coordinates``."""
+    return None if value.bits is None else substitute(value.bits, coordinates)
+
+
+def chosen_bits(condition: Term, then: Opaque, otherwise: Opaque) -> Term | None:
+    """Of one of two values."""
+    if then.bits is None or otherwise.bits is None:
+        return None
+    return choice(condition, then.bits, otherwise.bits)
+
+
+def without_bits(value: _Value) -> _Value | Opaque:
+    """``value`` as it leaves a loop: its bits speak of an iteration that nobody outside knows."""
+    return Opaque(value.launch_wide) if isinstance(value, Opaque) else value
 
 
 def scope_of(*made_from: object) -> Scope:

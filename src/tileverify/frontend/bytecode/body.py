@@ -82,7 +82,7 @@ class OpPlan:
 @cache
 def plans(version: Version) -> dict[int, OpPlan]:
     """The decoding plan of every opcode that a file of ``version`` may use."""
-    return {op.opcode: _plan(op, version) for op in OPERATIONS if op.since <= version and op.typing != "preview"}
+    return {op.opcode: _plan(op, version) for op in OPERATIONS if op.since <= version}
 
 
 def _plan(op: OpDeclaration, version: Version) -> OpPlan:
@@ -332,8 +332,6 @@ def _refuse(opcode: int, start: int) -> NoReturn:
     known = BY_OPCODE.get(opcode)
     if known is None:
         malformed(start, f"unknown opcode {opcode:#x}")
-    if known.typing == "preview":
-        malformed(start, f"{known.name} is a preview feature and not supported")
     malformed(start, f"{known.name} needs bytecode version {known.since[0]}.{known.since[1]}")
 
 

@@ -113,10 +113,10 @@ class ModuleBuilder:
 class BodyBuilder:
     """The op list under construction; ``location`` is given to every op added from now on."""
 
-    def __init__(self, version: Version, parameters: Sequence[Type]) -> None:
+    def __init__(self, version: Version, parameters: Sequence[Type], *, first: int = 0) -> None:
         self.version = version
         self.location: Location | None = None
-        self._next = 0
+        self._next = first
         self._blocks: list[list[Op]] = [[]]
         self._scopes: list[RegionScope] = []
         self._definitions: dict[Value, Op] = {}
@@ -124,6 +124,11 @@ class BodyBuilder:
 
     def close(self) -> Block:
         return Block(self.parameters, self._finished(self._blocks.pop()))
+
+    @property
+    def ops(self) -> Sequence[Op]:
+        """The ops of the block under construction so far."""
+        return self._blocks[-1]
 
     @property
     def ended(self) -> bool:

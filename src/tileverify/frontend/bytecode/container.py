@@ -21,6 +21,8 @@ HEADER_BYTES: Final = 12
 MAX_ALIGNMENT: Final = 4096
 MAX_FILE_BYTES: Final = 1 << 26
 PREVIEW_TAG: Final = 1
+PREVIEW_TAG_AT: Final = 10
+PREVIEW_SINCE: Final[Version] = (13, 5)
 
 
 class Section(IntEnum):
@@ -46,11 +48,14 @@ MAX_SECTION_BYTES: Final[Mapping[Section, int]] = {
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """``sections`` maps each section that is present to the (start, end) of its data in the file."""
+    """``sections`` maps each section that is present to the (start, end) of its data in the file.
+
+    ``preview``: the file says that it uses preview features."""
 
     version: Version
     sections: Mapping[Section, tuple[int, int]]
     order: tuple[SectionLayout, ...]
+    preview: bool = False
 
 
 def read_container(data: bytes) -> Container:
@@ -60,7 +65,7 @@ def read_container(data: bytes) -> Container:
     if not data.startswith(MAGIC):
         malformed(0, "not Tile IR bytecode: the file does not start with 7F 'TileIR' 00")
     reader = Reader(data, len(MAGIC), len(data))
-    version = _read_version(reader)
+    version, preview = _read_version(reader)
     sections: dict[Section, tuple[int, int]] = {}
     order: list[SectionLayout] = []
     while True:
@@ -88,10 +93,10 @@ def read_container(data: bytes) -> Container:
     for mandatory in (Section.STRING, Section.FUNCTION):
         if mandatory not in sections:
             malformed(reader.pos, f"the {mandatory.name.lower()} section is missing")
-    return Container(version, sections, tuple(order))
+    return Container(version, sections, tuple(order), preview)
 
 
-def _read_version(reader: Reader) -> Version:
+def _read_version(reader: Reader) -> tuple[Version, bool]:
     at = reader.pos
     version = (reader.byte(), reader.byte())
     if version not in VERSIONS:
@@ -99,11 +104,9 @@ def _read_version(reader: Reader) -> Version:
         malformed(at, f"bytecode version {version[0]}.{version[1]} is not supported (known: {known})")
     at = reader.pos
     tag = reader.fixed(2)
-    if tag == PREVIEW_TAG and version >= (13, 5):
-        malformed(at, "the file uses preview features, which have no stable meaning and are not supported")
-    if tag:
+    if tag & ~PREVIEW_TAG or (tag and version < PREVIEW_SINCE):
         malformed(at, f"unknown version tag {tag:#x}")
-    return version
+    return version, tag == PREVIEW_TAG
 
 
 def _section(number: int, version: Version, at: int) -> Section:

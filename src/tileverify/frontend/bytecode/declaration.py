@@ -130,6 +130,11 @@ class OpDeclaration:
         return None if self.algebra is None else _IDENTITIES.get(self.algebra)
 
     @property
+    def preview(self) -> bool:
+        """Has no stable meaning: a file with such an op says so in its version tag."""
+        return self.opcode in range(0x4000, 0x7F00)
+
+    @property
     def touches_memory(self) -> bool:
         return self.effect in ("read", "write", "read_write")
 

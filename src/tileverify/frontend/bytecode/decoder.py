@@ -8,7 +8,7 @@ from typing import Final
 
 from ...system.errors import DecodeError
 from .body import AttributeReader, BodyReader, Tables, make_constant
-from .container import HEADER_BYTES, Container, Reader, Section, malformed, read_container
+from .container import HEADER_BYTES, PREVIEW_TAG_AT, Container, Reader, Section, malformed, read_container
 from .location import Location
 from .model import (
     Constant,
@@ -24,6 +24,7 @@ from .model import (
 )
 from .optable import Version
 from .tables import ConstantTable, StringTable, TypeTable, read_table
+from .traverse import walk
 
 GLOBAL_ATTRIBUTES_SINCE: Final[Version] = (13, 3)
 
@@ -31,7 +32,7 @@ GLOBAL_ATTRIBUTES_SINCE: Final[Version] = (13, 3)
 def decode(data: bytes, *, file: str | None = None) -> Module:
     """The module in ``data``; ``file`` is only named in errors.
 
-    Unknown, newer, preview, corrupt or truncated content raises `DecodeError`, and nothing else does.  Time and
+    Unknown, newer, corrupt or truncated content raises `DecodeError`, and nothing else does.  Time and
     memory are proportional to the size of ``data``.
     """
     try:
@@ -71,7 +72,10 @@ def _decode(data: bytes) -> Module:
         debug.layout() if debug else None,
         padding,
     )
-    return Module(version, entries, globals_, producer, layout)
+    uses = any(op.declaration.preview for entry in entries for op in walk(entry.body))
+    if uses and not container.preview:
+        malformed(PREVIEW_TAG_AT, "the file has a preview op, but its version tag does not say so")
+    return Module(version, entries, globals_, producer, layout, container.preview)
 
 
 def _section(data: bytes, container: Container, section: Section) -> Reader:
@@ -125,6 +129,8 @@ def _read_globals(
 
 
 PRIVATE, ENTRY, HINTS = 1, 2, 4
+EXTERN = 4
+"""From 13.5 on, where every kernel has hints: the function implements a foreign one."""
 KERNEL_HEADER_SINCE: Final[Version] = (13, 5)
 
 
@@ -188,6 +194,8 @@ def _read_entry(reader: Reader, tables: Tables, version: Version, debug: DebugIn
 
 def _check_flags(flags: int, version: Version, name: str, at: int) -> None:
     known = PRIVATE | ENTRY if version >= KERNEL_HEADER_SINCE else PRIVATE | ENTRY | HINTS
+    if version >= KERNEL_HEADER_SINCE and flags & EXTERN:
+        malformed(at, f"function {name!r} implements a foreign function, a preview feature that is not supported")
     if flags & ~known:
         malformed(at, f"function {name!r}: unknown flags {flags:#x}")
     if not flags & ENTRY:

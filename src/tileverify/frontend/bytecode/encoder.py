@@ -13,7 +13,7 @@ from ...system.errors import EncodeError
 from .body import ARRAY, BOOL, BOUNDED, DICTIONARY, DIV_BY, FLOAT, INTEGER, MASK64, SAME_ELEMENTS, TYPE
 from .body import HINTS_TAG as HINTS
 from .body import STRING_TAG as STRING
-from .container import MAGIC, PRODUCER_SINCE, Section, Writer, write_table
+from .container import MAGIC, PREVIEW_TAG, PRODUCER_SINCE, Section, Writer, write_table
 from .declaration import COUNT, AttributeDeclaration
 from .decoder import (
     CALL_SITE,
@@ -92,7 +92,9 @@ class _Encoder:
         sections[Section.STRING] = _table(self._tables.strings, 4)
         file = Writer()
         file.take(MAGIC)
-        file.take(bytes([*self._version, 0, 0]))
+        ops = (op for entry in self._module.entries for op in walk(entry.body))
+        preview = self._module.preview or any(op.declaration.preview for op in ops)
+        file.take(bytes([*self._version, PREVIEW_TAG if preview else 0, 0]))
         for place in layout.sections if layout else CANONICAL_ORDER:
             section = sections[Section(place.id)]
             if section is None:

@@ -236,6 +236,8 @@ Operand: TypeAlias = "Value | tuple[Value, ...] | None"
 
 ASSEMBLY: Final = "asm "
 """How the callee of an opaque op begins that stands for inline assembly."""
+FOREIGN: Final = f"{ASSEMBLY}call "
+"""How it begins where the op stands for a result of a call into a library, whose name follows."""
 TIME_IS_UP: Final = f"{ASSEMBLY}mov.u64 $0, %globaltimer;"
 """The callee that says whether the time of a poll is up: a bool that each execution may choose."""
 OPAQUE: Final = "opaque:"
@@ -323,7 +325,8 @@ class Entry:
     """One kernel entry: ``parameters`` are 0-d tiles of scalars or pointers.
 
     ``hints`` maps an architecture (or ``default``) to its hints; they never change what the kernel computes.
-    ``asserts_stop``: whoever launches it trusts that a block stops at an assertion that fails (`under_trust`).
+    ``asserts_stop``: whoever launches it trusts that a block stops at an assertion that fails (`under_contract`).
+    ``equal_stores``: the arguments into which its launch lets blocks store equal values.
     """
 
     name: str
@@ -333,6 +336,7 @@ class Entry:
     hints: Mapping[str, object] = field(default_factory=dict)
     argument_attributes: tuple[object, ...] = ()
     asserts_stop: bool = False
+    equal_stores: frozenset[str] = frozenset()
 
 
 @dataclass(eq=False, slots=True)
@@ -353,6 +357,8 @@ class Module:
     producer: str | None = None
     layout: ModuleLayout | None = None
     """How the file it was read from is laid out, for an identical copy; hand-made modules have none."""
+    preview: bool = False
+    """The version tag says that it uses preview features; it does in any case where an op is one."""
 
 
 # ---------------------------------------------------------------------------------------------------------- file layout

@@ -176,7 +176,8 @@ PREVIEW_OPS = (
         results=COUNT,
         since=5,
         effect="read_write",
-        typing="preview",
+        typing="foreign_call",
+        assembly="{callee} const {const_args}({args}){type_args} -> {types}",
     ),
 )
 

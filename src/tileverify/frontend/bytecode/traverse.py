@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import Final
 
-from .model import Block, Entry, Op, TensorViewType, Value
+from .model import Block, Entry, Op, TensorViewType, TileType, Value
+from .optable import FLOAT_OPS
 
 
 def walk(block: Block) -> Iterator[Op]:
@@ -50,6 +52,18 @@ def operands(op: Op) -> Iterator[Value]:
         for value in operand if isinstance(operand, tuple) else (operand,):
             if value is not None:
                 yield value
+
+
+_LANE_BY_LANE: Final = frozenset({*(each.name for each in FLOAT_OPS), "ftof", "itof", "bitcast"})
+
+
+def works_lane_by_lane(op: Op) -> bool:
+    """Whether a lane of the one result is a function of that lane of each operand, and of nothing else."""
+    return op.name in _LANE_BY_LANE and all(_shape(each) == _shape(op.result) for each in operands(op))
+
+
+def _shape(value: Value) -> tuple[int, ...] | None:
+    return value.type.shape if isinstance(value.type, TileType) else None
 
 
 # ---------------------------------------------------------------------------------------------------------------- inert

@@ -21,6 +21,7 @@ from .model import (
     SameElements,
     TensorViewType,
     TileType,
+    TokenType,
     Type,
     Value,
 )
@@ -315,6 +316,20 @@ def opaque(op: Op) -> None:
         scalar_of(given, "an operand")
         if given.shape not in ((), made.shape):
             fail(f"an operand of shape {given.shape} does not fit the result of shape {made.shape}")
+
+
+@rule("foreign_call")
+def foreign_call(op: Op) -> None:
+    """A preview, without a public text: tiles and at most one token go in and come out."""
+    if not op.attributes["callee"]:
+        fail("it names no function")
+    for values, what in ((op.group("args"), "an operand"), (op.results, "a result")):
+        tokens = [value for value in values if isinstance(value.type, TokenType)]
+        if len(tokens) > 1:
+            fail(f"{what} more than one is a token")
+        for value in values:
+            if value not in tokens:
+                tile(value, what)
 
 
 # ------------------------------------------------------------------------------------- matrix products

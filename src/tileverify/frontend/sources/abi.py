@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ...contract.allowed import equal_store_arrays
 from ...contract.element_types import ELEMENT_TYPES, LENGTH_BITS
 from ...contract.expressions import constant_value, substitute
 from ...contract.launch import (
@@ -35,6 +36,7 @@ from ...contract.strides import may_overlap_itself, members
 from ...contract.trustable import ASSERT_STOPS
 from ...system.errors import SpecError
 from ..bytecode.model import Entry, PointerType, ScalarType
+from .foreign_calls import with_declared_calls
 
 
 def entry_parameters(
@@ -262,6 +264,14 @@ def spec_divisors(spec: LaunchSpec) -> dict[str, int]:
 # An entry as a launch takes it: with what its contract trusts beyond the specification (`contract.trustable`).
 
 
+def under_contract(entry: Entry, launch: LaunchSpec, parameters: Sequence[EntryParameter]) -> Entry:
+    """``entry`` for whoever executes it, by terms or by numbers; the entry itself where ``launch`` adds nothing."""
+    equal = equal_store_arrays(launch.allow)
+    entry = under_trust(entry, launch.trust)
+    entry = with_declared_calls(entry, launch.calls, parameters) if launch.calls else entry
+    return replace(entry, equal_stores=equal) if equal else entry
+
+
 def under_trust(entry: Entry, trust: Collection[str]) -> Entry:
-    """``entry`` for whoever executes it, by terms or by numbers; the entry itself where nothing is trusted."""
+    """``entry`` where these words are trusted."""
     return replace(entry, asserts_stop=True) if ASSERT_STOPS in trust else entry

@@ -9,7 +9,7 @@ from typing import Final
 
 from ...contract.launch import EntryParameter, Role
 from ...contract.terms import FALSE, TRUE, ZERO, Sort, Term, boolean, const, ite, not_, render
-from ...contract.terms.launch_wide import launch_variable, opaque
+from ...contract.terms.launch_wide import launch_variable, opaque, without_bits
 from ...contract.variables import BID, GRID
 from ...system.errors import SpecError, UnsupportedOperation
 from ..bytecode.location import user_frame
@@ -220,7 +220,7 @@ def _scalar(parameter: EntryParameter, element: ScalarType) -> SymbolicValue:
     Standing facts of every launch (``docs/specs.md``): sizes and strides are not negative and fit their type.
     """
     if element.is_float:
-        return opaque()
+        return opaque(bits=launch_variable(f"bits of {parameter.argument}"))
     if parameter.static is not None:
         return const(parameter.static) if element.bits > 1 else boolean(bool(parameter.static))
     half = 1 << (element.bits - 1)
@@ -288,7 +288,7 @@ def next_iteration(m: SymbolicExecutor, op: Op) -> None:
 
 
 def leave_loop(m: SymbolicExecutor, op: Op) -> None:
-    m.exits.breaks.append(Exit(m.inside, _operands(m, op), m.bounds))
+    m.exits.breaks.append(Exit(m.inside, tuple(map(without_bits, _operands(m, op))), m.bounds))
     m.stop()
 
 

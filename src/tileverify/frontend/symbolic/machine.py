@@ -32,13 +32,13 @@ from ...contract.terms import (
     var,
     wrap,
 )
-from ...contract.terms.launch_wide import OWN, narrower, opaque, scope_of
+from ...contract.terms.launch_wide import OWN, computed_bits, narrower, opaque, scope_of
 from ...results.codes import TV
 from ...system.errors import UnsupportedOperation
 from ..bytecode.enums import MemoryOrdering, MemoryScope
 from ..bytecode.location import user_frame
 from ..bytecode.model import Block, Entry, Module, Op, PointerType, ScalarType, TileType, TokenType, Value
-from ..bytecode.traverse import inert_assumptions, used_values
+from ..bytecode.traverse import inert_assumptions, used_values, works_lane_by_lane
 from .summary import Access, Footprint, Lane, Loop, LoopForm, LoopValue, Origin, OriginKind, Promise, Site
 from .tokens import EMPTY, Token, join, own
 from .values import Pointer, SymbolicValue, TensorView, TileView, lane_terms, lanes_of, mentions_lanes
@@ -197,7 +197,8 @@ class SymbolicExecutor:
         """
         if isinstance(value.type, TileType) and isinstance(value.type.element, ScalarType):
             if value.type.element.is_float:
-                return OWN if made_from is None else opaque(*made_from)
+                bits = None if made_from is None else self._bits(op, value, made_from)
+                return OWN if made_from is None else opaque(*made_from, bits=bits)
             scope = Scope.BLOCK if made_from is None else scope_of(*made_from)
             function = self.symbol(op, Function(self.unique(op, suffix), scope, *scalar_range(value.type.element)))
             self.makers[function.name] = op
@@ -208,6 +209,14 @@ class SymbolicExecutor:
         """Whether an access with a scope gave ``leaf`` back."""
         maker = self.makers.get(leaf.function.name) if leaf.kind is TermKind.APPLY else None
         return maker is not None and "scope" in maker.attributes
+
+    def _bits(self, op: Op, value: Value, made_from: Sequence[SymbolicValue]) -> Term | None:
+        """What determines the bits of a float result, where the launch allows equal stores."""
+        if not self.entry.equal_stores:
+            return None
+        function = self.symbol(op, Function(self.unique(op), Scope.LAUNCH))
+        at = (*self.iterations, *lane_terms(shape_of(value)))
+        return computed_bits(function, at, made_from, lane_by_lane=works_lane_by_lane(op))
 
     def symbol(self, op: Op, function: Function) -> Function:
         """The one symbol of this name: a loop's body runs more than once, at first with less knowledge.
@@ -349,6 +358,7 @@ class SymbolicExecutor:
         argument: Term | None = None,
         compare: Term | None = None,
         compared: bool = False,
+        stored: Term | None = None,
     ) -> Token:
         """Record the site of ``op``; the token of its result."""
         number = self.numbering.site[op]
@@ -376,6 +386,7 @@ class SymbolicExecutor:
                 value=value,
                 argument=argument,
                 compare=compare,
+                stored=stored if footprint.origin.name in self.entry.equal_stores else None,
                 used=any(result in self.used for result in op.results if not isinstance(result.type, TokenType)),
             )
             self.waits[number] = token

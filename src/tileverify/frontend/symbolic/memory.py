@@ -9,6 +9,9 @@ from ...contract.terms import (
     ONE,
     TRUE,
     ZERO,
+    Function,
+    Scope,
+    Sort,
     Term,
     TermKind,
     add,
@@ -24,8 +27,10 @@ from ...contract.terms import (
     product,
     scale,
 )
-from ...contract.terms.launch_wide import OWN, launch_function
+from ...contract.terms.launch_wide import OWN, Opaque, bits_of, launch_function
+from ...system.errors import UnsupportedOperation
 from ..bytecode.enums import MemoryOrdering
+from ..bytecode.location import user_frame
 from ..bytecode.model import Op, ScalarType, Value
 from . import pointers
 from .integers import constant_element
@@ -33,7 +38,7 @@ from .machine import Rule, SymbolicExecutor, pointee, scalar_of, scalar_range, s
 from .pointers import PACKED
 from .summary import Access, Origin, OriginKind, PointerFootprint, ViewFootprint, list_word
 from .tokens import Token
-from .values import Pointer, SymbolicValue, TileView, lanes_of
+from .values import Pointer, SymbolicValue, TileView, lane_terms, lanes_of
 from .written import origin_key
 
 
@@ -72,6 +77,7 @@ def _at_pointer(
         argument=None if argument is None else _integer(m, argument),
         compare=None if compare is None else _integer(m, compare),
         compared=compare is not None,
+        stored=bits_of(m.value(argument)) if access is Access.WRITE and argument is not None else None,
     )
 
 
@@ -114,6 +120,7 @@ def _at_view(
         m.token(op.optional("token")),
         value=value if isinstance(value, Term) else None,
         argument=None if argument is None else _integer(m, op.value(argument)),
+        stored=bits_of(m.value(op.value(argument))) if op.name == "store_view_tko" and argument is not None else None,
     )
     return value, token
 
@@ -147,7 +154,21 @@ def multimem_reduce(m: SymbolicExecutor, op: Op) -> Token:
     return _at_view(m, op, Access.ATOMIC, "tile")[1]
 
 
+def undeclared_call(m: SymbolicExecutor, op: Op) -> Token:
+    """Nobody knows what the code of a library touches: the launch has to declare it."""
+    place, symbol = user_frame(op.location), op.attributes["callee"]
+    raise UnsupportedOperation(
+        f"'{symbol}' is code of a library, and the launch does not declare what it touches (TV902)",
+        file=place.file if place else None,
+        line=place.line if place else None,
+        column=place.offset if place else None,
+        op=op.name,
+        advice=f'declare it in the launch spec: calls = {{ "{symbol}" = {{ reads = ["$0[128]"], writes = ["out"] }} }}',
+    )
+
+
 RULES: Final[dict[str, Rule]] = {
+    "preview$call": undeclared_call,
     "load_ptr_tko": load_pointer,
     "store_ptr_tko": store_pointer,
     "atomic_rmw_tko": atomic_update,
@@ -180,7 +201,7 @@ def of_view(m: SymbolicExecutor, op: Op, view: TileView, place: ViewFootprint) -
     """The tile that a ``load_view_tko`` gives."""
     element = _element(op)
     if element.is_float:
-        return OWN
+        return _float_of_view(m, op, view, place)
     if place.origin.kind is OriginKind.LIST and not m.written.may_write(place.origin):
         return _descriptor(m, op, view, place)
     if not _stable(m, op, place.origin):
@@ -209,7 +230,7 @@ def of_pointer(m: SymbolicExecutor, op: Op, pointer: Pointer, mask: Term) -> Sym
     """The tile that a ``load_ptr_tko`` gives; lanes that are masked off give ``pad``, or anything."""
     element = _element(op)
     if element.is_float:
-        return OWN
+        return _float_of_pointer(m, op, pointer, mask)
     if not _stable(m, op, pointer.origin) or pointer.origin.kind is OriginKind.LIST:
         value = m.unknown(op, op.results[0])
     else:
@@ -218,6 +239,31 @@ def of_pointer(m: SymbolicExecutor, op: Op, pointer: Pointer, mask: Term) -> Sym
     if pad is not None:
         return _where(mask, value, m.value(pad))
     return value if mask is TRUE else _where(mask, value, m.unknown(op, op.results[0], suffix=".masked"))
+
+
+def _float_of_view(m: SymbolicExecutor, op: Op, view: TileView, place: ViewFootprint) -> Opaque:
+    """Floats of a view: bits alone, and these only where the launch asks for them."""
+    if not m.entry.equal_stores or not _stable(m, op, place.origin):
+        return OWN
+    value = _content(m, place.origin, _element(op), _byte_offset(place), TRUE)
+    outside = ZERO if view.padding == "zero" else _own_bits(m, op, OUTSIDE)
+    return Opaque(False, ite(_inside(view, place), value, outside))
+
+
+def _float_of_pointer(m: SymbolicExecutor, op: Op, pointer: Pointer, mask: Term) -> Opaque:
+    pad = op.optional("pad")
+    otherwise = None if pad is None else bits_of(m.value(pad))
+    known = m.entry.equal_stores and _stable(m, op, pointer.origin) and pointer.origin.kind is not OriginKind.LIST
+    if not known or (pad is not None and otherwise is None):
+        return OWN
+    value = _content(m, pointer.origin, _element(op), pointer.offset, mask)
+    return Opaque(False, ite(mask, value, _own_bits(m, op, ".masked") if otherwise is None else otherwise))
+
+
+def _own_bits(m: SymbolicExecutor, op: Op, suffix: str) -> Term:
+    """Lanes that may hold anything, in each block and iteration something else."""
+    function = m.symbol(op, Function(m.unique(op, suffix), Scope.BLOCK))
+    return apply(function, *m.iterations, *lane_terms(shape_of(op.results[0])))
 
 
 def _where(condition: Term, value: SymbolicValue, otherwise: SymbolicValue) -> Term:
@@ -246,13 +292,14 @@ def _content(m: SymbolicExecutor, origin: Origin, element: ScalarType, offset: T
     elif origin.kind is OriginKind.GLOBAL:
         name = f"global {origin.name}"
     native = m.elements.setdefault(origin_key(origin), element) == element
-    array = origin.name if native and origin.kind is OriginKind.PARAMETER else None
+    array = origin.name if native and not element.is_float and origin.kind is OriginKind.PARAMETER else None
     if not native:
         name = f"{name} as {element.name}"
     coordinates = coordinates_of(offset, origin.shape, origin.strides or (const(1),), element.bytes)
     if coordinates is None or (origin.strides and element.bytes != origin.element_bytes):
         name, array, coordinates = f"{name} at byte", None, (offset,)
-    return apply(launch_function(name, *scalar_range(element), array), *leading, *coordinates)
+    low, high, sort = (None, None, Sort.INT) if element.is_float else scalar_range(element)
+    return apply(launch_function(name, low, high, sort, array), *leading, *coordinates)
 
 
 def coordinates_of(

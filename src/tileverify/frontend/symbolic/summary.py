@@ -150,6 +150,8 @@ class Site:
     ``mode``: the operation of an atomic or a reduction (``add``, ``xchg``, ``cas`` ...).
     Integers, per lane: ``value``: the result of a read or atomic; ``argument``: stored, added or swapped in;
     ``compare``: expected by a compare-and-swap.  ``used``: something depends on the result.
+    ``stored``: determines the bits that a store leaves in each lane (`launch_wide`), if its launch lets blocks store
+    equal values there.
     """
 
     number: int
@@ -170,6 +172,7 @@ class Site:
     argument: Term | None = None
     compare: Term | None = None
     used: bool = True
+    stored: Term | None = None
 
     @property
     def origin(self) -> Origin:

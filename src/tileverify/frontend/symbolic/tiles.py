@@ -65,7 +65,7 @@ def constant(m: SymbolicExecutor, op: Op) -> SymbolicValue:
     value = op.attributes["value"]
     assert isinstance(value, Constant)
     if value.scalar.is_float:
-        return opaque()
+        return opaque(bits=const(value.element(0)) if value.is_splat and m.entry.equal_stores else None)
     bits = value.scalar.bits
     if value.is_splat:
         return constant_element(value.element(0), bits)

@@ -23,7 +23,7 @@ from ...contract.terms import (
     substitute,
     var,
 )
-from ...contract.terms.launch_wide import Opaque, opaque
+from ...contract.terms.launch_wide import Opaque, chosen_bits, moved_bits, opaque
 from ..bytecode.model import ScalarType
 from .summary import Lane, Origin, OriginKind
 from .tokens import Token, either_way
@@ -78,7 +78,7 @@ def move(value: Lanewise, coordinates: CoordinateMap) -> Lanewise:
     """The tile whose element is the source's element at other coordinates."""
     match value:
         case Opaque():
-            return opaque(value, *coordinates.values())
+            return opaque(value, *coordinates.values(), bits=moved_bits(value, coordinates))
         case Pointer(origin, offset):
             return Pointer(origin, substitute(offset, coordinates))
         case _:
@@ -93,8 +93,8 @@ def choose(condition: Term, then: SymbolicValue, otherwise: SymbolicValue) -> Sy
     if then is otherwise and not isinstance(then, Opaque):
         return then
     match then, otherwise:
-        case Opaque(), Opaque():
-            return opaque(condition, then, otherwise)
+        case Opaque() as one, Opaque() as other:
+            return opaque(condition, one, other, bits=chosen_bits(condition, one, other))
         case Pointer(a, x), Pointer(b, y):
             origin = a if a == b else unknown_origin(a.element_bytes)
             return Pointer(origin, choice(condition, x, y))

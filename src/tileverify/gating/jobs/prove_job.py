@@ -235,6 +235,10 @@ def _launch(
     launch_spec = build_launch(raw_of(fields, file), claim.launch, parameters)
     if launch_spec.trust:
         raise SpecError("a submission cannot say what is trusted; the launch spec that it is judged by can")
+    if launch_spec.allow:
+        raise SpecError("a submission cannot say what is allowed; the launch spec that it is judged by can")
+    if launch_spec.calls:
+        raise SpecError("a submission cannot say what its calls touch; the launch spec that it is judged by can")
     notes = tuple(text(each, _LONGEST_SENTENCE) for each in sent.notes[:_MOST_NOTES])
     return replace(launch_spec, origin="inferred" if sent.inferred else launch_spec.origin, notes=notes)
 

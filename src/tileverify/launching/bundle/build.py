@@ -14,7 +14,7 @@ from ...contract.as_terms import contract_text
 from ...contract.data_facts import print_data_fact
 from ...contract.expressions import print_expression
 from ...contract.launch import Expression, KernelUnit, Number
-from ...contract.trustable import trusted_text
+from ...contract.trustable import taken_for_granted, trusted_text
 from ...frontend.bytecode.location import user_frame
 from ...frontend.bytecode.traverse import walk
 from ...pipeline.second_readings import MadeCode, made_code, proved_entry
@@ -150,7 +150,7 @@ def _text_lines(bundle: Bundle, file: str, belief: Belief) -> Iterator[str]:
         yield f"    results    {same if bundle.deterministic else 'may differ from run to run'}"
     stated = _stated(bundle)
     said = (("contract", stated.contract), ("requires", c.requires), ("assumes", stated.assumes))
-    for label, texts in (*said, ("trusts", trusted_text(c.launch.trust))):
+    for label, texts in (*said, ("trusts", trusted_text(taken_for_granted(c.launch)))):
         for number, text in enumerate(texts):
             yield f"    {label if number == 0 else '':10} {text}"
     yield f"    entry      {c.symbol}"

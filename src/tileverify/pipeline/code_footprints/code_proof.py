@@ -16,7 +16,7 @@ from ...contract.launch import EntryParameter, LaunchSpec
 from ...contract.terms import Term
 from ...frontend.bytecode import decode
 from ...frontend.bytecode.model import Entry, PointerType, TileType
-from ...frontend.sources.abi import under_trust
+from ...frontend.sources.abi import under_contract
 from ...frontend.symbolic.execute import bind, summarize
 from ...frontend.symbolic.summary import AccessSummary, address_of
 from ...frontend.symbolic.values import Pointer
@@ -134,7 +134,9 @@ def code_proof(proved: ProvedEntry, assembled: Assembled) -> CodeProof:
     try:
         module = decode(proved.bytecode)
         launch = proved.launch
-        entry = under_trust(next(each for each in module.entries if each.name == proved.symbol), launch.trust)
+        entry = under_contract(
+            next(each for each in module.entries if each.name == proved.symbol), launch, proved.parameters
+        )
         code = read(assembled.ptx).entry(entry.name)
         summary = summarize(module, entry, proved.parameters, may_overlap=launch.sharing())
         clauses = clause_terms(proved.requires, summary, launch)

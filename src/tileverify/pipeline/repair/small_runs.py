@@ -37,7 +37,7 @@ from ...contract.element_types import ELEMENT_TYPES
 from ...contract.launch import Block, ConcreteLaunch, KernelUnit, LaunchSpec
 from ...frontend.bytecode import decode
 from ...frontend.bytecode.model import Entry, Module, Op
-from ...frontend.sources.abi import under_trust
+from ...frontend.sources.abi import under_contract
 from ...results import Finding
 from ...results.claim import claim_from_json
 from ...system.errors import TileVerifyError
@@ -182,7 +182,9 @@ def _signed(array: Array, dtype: str, sign: int) -> Array:
 def decoded(unit: KernelUnit) -> tuple[Module, Entry]:
     """The module of a unit, and its entry under what the launch trusts."""
     module = decode(unit.bytecode, file=str(unit.file))
-    return module, under_trust(next(each for each in module.entries if each.name == unit.symbol), unit.launch.trust)
+    return module, under_contract(
+        next(each for each in module.entries if each.name == unit.symbol), unit.launch, unit.parameters
+    )
 
 
 def _outcome(

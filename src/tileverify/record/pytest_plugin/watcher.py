@@ -194,7 +194,16 @@ class Watcher:
         named = dict(calls.named_values(kernel.parameters, made.descriptions))
         spec = made.spec
         unit = replace(made.specialisation.unit, launch=spec)
-        essence = (spec.arguments, spec.grid, spec.requires, spec.data, spec.observed, spec.overlap, spec.trust)
+        essence = (
+            spec.arguments,
+            spec.grid,
+            spec.requires,
+            spec.data,
+            spec.observed,
+            spec.overlap,
+            spec.trust,
+            spec.allow,
+        )
         result, new = self._verified(
             made.specialisation, unit, Request(named, made.grid, made.contents, False, lambda: unit), essence
         )

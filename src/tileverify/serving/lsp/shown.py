@@ -112,6 +112,8 @@ def _severity(finding: Finding) -> types.DiagnosticSeverity:
         return types.DiagnosticSeverity.Hint
     if finding.level is FindingLevel.ERROR:
         return types.DiagnosticSeverity.Error
+    if finding.level is FindingLevel.NOTE:
+        return types.DiagnosticSeverity.Information
     return types.DiagnosticSeverity.Warning
 
 

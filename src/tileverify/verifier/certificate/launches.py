@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ...contract.allowed import allowed_text, read_allow
 from ...contract.arguments import list_elements, parse_description, print_array, print_description, read_descriptor
 from ...contract.data_facts import parse_data_fact, print_data_fact
+from ...contract.declared_calls import calls_table, read_calls
 from ...contract.expression_parser import parse_condition, parse_size
 from ...contract.expressions import print_expression
 from ...contract.launch import (
@@ -40,6 +42,8 @@ def launch_to_json(launch: LaunchSpec) -> Json:
         "alias": [sorted(group) for group in launch.alias],
         "overlap": [sorted(group) for group in launch.overlap],
         **({"trust": list(launch.trust)} if launch.trust else {}),
+        **({"allow": list(launch.allow)} if launch.allow else {}),
+        **({"calls": calls_table(launch.calls)} if launch.calls else {}),
         **({"names": list(launch.names)} if launch.names else {}),
     }
 
@@ -59,6 +63,8 @@ def contract_lines(launch: LaunchSpec) -> Iterator[tuple[str, str]]:
     for label, groups in (("alias", launch.alias), ("overlap", launch.overlap)):
         yield from ((label, " and ".join(sorted(group))) for group in groups)
     yield from (("trusts", text) for text in trusted_text(launch.trust))
+    yield from (("allows", text) for text in allowed_text(launch.allow))
+    yield from (("declares", call.text) for call in launch.calls)
 
 
 def _argument_text(argument: Argument) -> str:
@@ -97,6 +103,8 @@ def launch_from_json(document: Mapping[str, Any], kernel: str = "") -> LaunchSpe
             alias=_groups(document["alias"]),
             overlap=_groups(document["overlap"]),
             trust=read_trust(document.get("trust", [])),
+            allow=read_allow(document.get("allow", []), (names := [each.name for each in flat(arguments)])),
+            calls=read_calls(document.get("calls", {}), names),
             names=read_names(document.get("names", []), (each.name for each in flat(arguments))),
         )
         check_meanings(launch, widened=True)
@@ -118,6 +126,8 @@ def essence(launch: LaunchSpec) -> LaunchSpec:
         alias=launch.alias,
         overlap=launch.overlap,
         trust=launch.trust,
+        allow=launch.allow,
+        calls=launch.calls,
         names=launch.names,
     )
 

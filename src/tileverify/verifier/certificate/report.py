@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...contract.launch import ConstantArgument, flat
-from ...contract.trustable import trusted_text
+from ...contract.trustable import taken_for_granted, trusted_text
 from ...results import CodeAgain, SecondReading, reading_lines
 from ...results.codes import Tier
 from ...results.json_report import Json, to_json
@@ -94,7 +94,7 @@ TRUSTED: Final = (
 
 def _rests_on(rows: Sequence[CertificateRow]) -> tuple[str, ...]:
     """What is trusted, with what the contracts of single certificates trust beyond that."""
-    words = dict.fromkeys(word for row in rows if row.found for word in row.found.certificate.launch.trust)
+    words = dict.fromkeys(word for row in rows if row.found for word in taken_for_granted(row.found.certificate.launch))
     alone = any(
         row.found is not None and (row.found.reread is None or row.found.reread.by is not By.CHECKER) for row in rows
     )

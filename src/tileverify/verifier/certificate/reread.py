@@ -17,7 +17,7 @@ from ...contract.launch import Role
 from ...contract.terms import Term, TermKind
 from ...frontend.bytecode import decode
 from ...frontend.bytecode.model import Entry, Module
-from ...frontend.sources.abi import entry_parameters, entry_types, mismatch, under_trust
+from ...frontend.sources.abi import entry_parameters, entry_types, mismatch, under_contract
 from ...frontend.symbolic.summary import AccessSummary
 from ...results.conditional import plain_name
 from ...system.errors import TileVerifyError
@@ -117,7 +117,7 @@ def summary_read_again(
     try:
         found = read_again(
             module,
-            under_trust(entry, launch.trust),
+            under_contract(entry, launch, certificate.parameters),
             certificate.parameters,
             claims,
             launch.sharing(),
@@ -148,7 +148,12 @@ def summary_of(certificate: Certificate, bytecode: bytes) -> AccessSummary:
 
     module, entry = entry_and_module(certificate, bytecode)
     launch = certificate.launch
-    return summarize(module, under_trust(entry, launch.trust), certificate.parameters, may_overlap=launch.sharing())
+    return summarize(
+        module,
+        under_contract(entry, launch, certificate.parameters),
+        certificate.parameters,
+        may_overlap=launch.sharing(),
+    )
 
 
 def excluded(solver: SecondSolver, conditions: Sequence[Term]) -> bool | None:

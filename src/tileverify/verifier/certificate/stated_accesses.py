@@ -138,8 +138,9 @@ class _Form(_Row, frozen=True):
     last: Any
 
 
-class ReadingDocument(Struct, frozen=True):
-    """``terms`` is the table that all numbers of terms refer to."""
+class ReadingDocument(Struct, frozen=True, omit_defaults=True):
+    """``terms`` is the table that all numbers of terms refer to.  ``stored``: sites by number, with the bits that they
+    leave."""
 
     terms: tuple[tuple[str, Any, Numbers], ...]
     origins: tuple[_Origin, ...]
@@ -150,6 +151,7 @@ class ReadingDocument(Struct, frozen=True):
     loop_values: tuple[_LoopValue, ...]
     loop_forms: tuple[_Form, ...]
     written: tuple[str, ...]
+    stored: tuple[tuple[int, int], ...] = ()
 
 
 # ----------------------------------------------------------------------------------------------------- writing
@@ -169,10 +171,20 @@ class _Writer:
         sites = tuple(map(self._site, s.sites))
         promises, assertions = (tuple(map(self._promise, items)) for items in (s.promises, s.assertions))
         values, forms = tuple(map(self._value, s.loop_values)), tuple(map(self._form, s.loop_forms))
+        stored = tuple((i, self.terms.number(s.stored)) for i, s in enumerate(s.sites) if s.stored is not None)
         loops = tuple(map(self._loop, self.loops))
         terms = tuple((kind, payload, tuple(args)) for kind, payload, args in self.terms.rows)
         return ReadingDocument(
-            terms, tuple(self.origin_rows), loops, sites, promises, assertions, values, forms, tuple(sorted(s.written))
+            terms,
+            tuple(self.origin_rows),
+            loops,
+            sites,
+            promises,
+            assertions,
+            values,
+            forms,
+            tuple(sorted(s.written)),
+            stored,
         )
 
     def _all(self, terms: Iterable[Term]) -> Numbers:
@@ -271,7 +283,9 @@ class _Reader:
 
     def summary(self, entry: str) -> AccessSummary:
         d = self.document
-        sites = tuple(self._site(number, row) for number, row in enumerate(d.sites))
+        stored = {self._site_number(number): self.term(term) for number, term in d.stored}
+        made = (self._site(number, row) for number, row in enumerate(d.sites))
+        sites = tuple(replace(site, stored=stored.get(site.number)) for site in made)
         return AccessSummary(
             entry=entry,
             sites=sites,

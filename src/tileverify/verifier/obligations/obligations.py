@@ -2,10 +2,11 @@
 
 An obligation is *broken* by a launch that satisfies the contract's facts and all of ``conditions``; it holds when
 no such launch exists.  Why that is enough: ``docs/soundness.md``; memory model: Tile IR specification, "Memory model"
-(conflicts, scopes, token order).  With g, f, w the guard, the footprint and the waits-for of a site, primed for the
-second copy (`footprint_overlap`), what must be impossible is
+(conflicts, scopes, token order).  With g, f, v, w the guard, the footprint, the stored bits and the waits-for of a
+site, primed for the second copy (`footprint_overlap`), what must be impossible is
 
     TV101, TV102, TV103   g and g' and bid != bid' and f meets f'
+    TV101 where allowed   g and g' and bid != bid' and f(l) meets f'(l') and v(l) != v'(l')
     TV201                 g and g' and k != k' and f meets f' and not w(k, k') and not w'(k', k)
     TV202                 g and g' and l != l' and f(l) meets f(l')
     TV301                 g and index >= ceildiv(shape, step)                 unsigned
@@ -276,11 +277,33 @@ def between_blocks(first: PreparedSite, second: PreparedSite, contract: Contract
         yield Obligation(code, (), first.site, second.site, level=CopyLevel.BLOCK, blocked=blocked)
         return
     copy = PrimedCopy(CopyLevel.BLOCK, PRIME)
+    yield _pair(code, first, second, _two_blocks(first, second, copy, contract), CopyLevel.BLOCK, copy)
+
+
+def _two_blocks(first: PreparedSite, second: PreparedSite, copy: PrimedCopy, contract: Contract) -> tuple[Term, ...]:
+    """Two blocks touch one byte; and, where they may store equal values, leave different bits in one element.
+
+    The elements of such stores are of one width, aligned, and of one layout: those that meet are the same element.
+    """
     other = renamed(second, copy)
     differ = t.or_(*(t.ne(bid, copy(bid)) for bid in block_axes(contract)))
-    common = meet(first, other, contract)
-    conditions = (first.guard, other.guard, differ, common)
-    yield _pair(code, first, second, conditions, CopyLevel.BLOCK, copy)
+    equal = may_be_equal(first, second, contract)
+    conditions = (first.guard, other.guard, differ, meet(first, other, contract, lanes_matter=equal))
+    if not equal:
+        return conditions
+    assert first.site.stored is not None
+    assert second.site.stored is not None
+    return (*conditions, t.ne(first.site.stored, copy(second.site.stored)))
+
+
+def may_be_equal(first: PreparedSite, second: PreparedSite, contract: Contract) -> bool:
+    """Whether two plain stores of different blocks into one element are no race if they leave the same bits there."""
+    sites = first.site, second.site
+    plain = all(site.access is Access.WRITE and not site.atomic and site.stored is not None for site in sites)
+    name = first.origin.name
+    one = name == second.origin.name and first.origin.kind is second.origin.kind is OriginKind.PARAMETER
+    packed = any(isinstance(each.footprint, ViewFootprint) and each.footprint.packed for each in sites)
+    return name in contract.equal_stores and plain and one and not packed and one_width(*sites)
 
 
 def block_axes(contract: Contract) -> Iterator[Term]:

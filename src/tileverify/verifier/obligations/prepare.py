@@ -147,6 +147,8 @@ class Preparer:
             condition = self.term(wait.condition)
             waits[wait.site] = t.or_(waits.get(wait.site, t.FALSE), condition)
         site = replace(site, footprint=footprint, guard=guard)
+        if site.stored is not None:
+            site = replace(site, stored=fit(self.term(site.stored)))
         if site.atomic:
             site = replace(
                 site,

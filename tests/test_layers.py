@@ -67,8 +67,8 @@ def test_imports_point_to_rooms_before_their_own(module: Path) -> None:
 
 MOST_LINES_BELIEVED = {
     "verifier/obligations/obligations.py": 5_500,  # the questions that are asked
-    "verifier/obligations/derivation.py": 10_800,  # all that a proof rests on, beside the solver
-    "checker": 7_000,  # who reads the bytecode a second time
+    "verifier/obligations/derivation.py": 10_900,  # all that a proof rests on, beside the solver
+    "checker": 7_050,  # who reads the bytecode a second time
 }
 """Of a module or a room with all that its imports bring along: so much has to be read to believe it."""
 

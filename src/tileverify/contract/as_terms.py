@@ -120,6 +120,7 @@ class _Builder:
             literal_sizes=all(constant_value(size) is not None for size in sizes),
             arrays=self.arrays,
             lists=self.lists,
+            empty=frozenset(launch.empty),
         )
 
     def _require(self, condition: Expression) -> None:
@@ -380,4 +381,6 @@ def contract_text(launch: LaunchSpec) -> Iterator[str]:
         named = " and ".join(sorted(group))
         yield f"{named} may overlap" if len(group) > 1 else f"the arrays of {named} may overlap"
     yield from (fact.text or print_data_fact(fact) for fact in launch.data)
+    yield from (f"every element of {name} has to be written" for name in launch.complete)
+    yield from (f"{name} holds nothing when the launch begins" for name in launch.empty)
     yield from (f"trusted: {text}" for text in trusted_text(launch.trust))

@@ -26,6 +26,7 @@ class Contract:
     ``variables``: the contract's own variables, for reports and witnesses.
     ``grid_given``: the user wrote a grid.  ``literal_sizes``: every size is a number, with list lengths and sizes of
     the arrays in lists.  ``required``: the part of ``facts`` that comes from the launch's ``requires``.
+    ``empty``: arrays that hold nothing when the launch begins.
     """
 
     values: Mapping[Term, Term]
@@ -41,6 +42,7 @@ class Contract:
     arrays: Mapping[str, ArrayArgument] = field(default_factory=dict)
     lists: Mapping[str, ListArgument] = field(default_factory=dict)
     required: tuple[Term, ...] = ()
+    empty: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         assert all(fact.sort is t.Sort.BOOL for fact in self.facts)

@@ -200,7 +200,8 @@ class LaunchSpec:
     vouches for them, but a proof that needs one may assume it and say so.  ``trust``: what else the proof takes for
     granted (`contract.trustable`), sorted.  ``deny_limits``: size limits are errors.  ``order`` and ``options``, of
     Triton kernels alone: what orders accesses of one program, and what the compiler is told (``num_warps``).
-    ``names``: integers, not negative, that stand in no argument, but in ``grid`` or ``requires``.  ``grid`` is
+    ``names``: integers, not negative, that stand in no argument, but in ``grid`` or ``requires``.  ``complete``: arrays
+    of which every element has to be written.  ``empty``: arrays that hold nothing when the launch begins.  ``grid`` is
     ``None`` for any grid; missing axes are already filled with 1.
 
     ``requires_text``/``grid_text`` keep the user's spelling for reports.  ``where`` says where the spec stands (file
@@ -221,6 +222,8 @@ class LaunchSpec:
     trust: tuple[str, ...] = ()
     deny_limits: bool = False
     names: tuple[str, ...] = ()
+    complete: tuple[str, ...] = ()
+    empty: tuple[str, ...] = ()
     order: Order = "triton"
     options: tuple[tuple[str, Any], ...] = ()
     where: str = ""

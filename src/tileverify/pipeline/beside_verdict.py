@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..results import CertificateFiles, KernelResult
+from ..results import CertificateFiles, KernelResult, Verdict, WrittenArrays
+from ..results.codes import TV
 from .error_findings import (
     is_wider,
     tool_failure,
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from ..contract.launch import KernelUnit
     from ..frontend.bytecode.model import Entry
     from ..frontend.symbolic.summary import AccessSummary
+    from ..results.claim import Confirm
 
 
 def with_more(
@@ -25,6 +27,7 @@ def with_more(
     result: KernelResult,
     options: CheckOptions,
     left_s: float | None,
+    confirm: Confirm,
 ) -> KernelResult:
     """A proof with what was asked for beside its verdict."""
     if options.compiled:
@@ -34,8 +37,45 @@ def with_more(
     if options.certificate and result.proved_launch is not None:
         result = _with_certificate(replace(unit, launch=result.proved_launch), summary, result)
     if options.complete:
-        result = _with_written(unit, entry, summary, result, left_s)
+        result = _with_written(unit, entry, summary, result, left_s, confirm)
     return result
+
+
+def completed(
+    unit: KernelUnit,
+    entry: Entry,
+    summary: AccessSummary,
+    result: KernelResult,
+    left_s: float | None,
+    confirm: Confirm | None,
+) -> KernelResult:
+    """The verdict on a proved kernel whose launch says which arrays are ``complete`` (TV711)."""
+    from ..verifier.coverage import Coverage
+    from ..verifier.unwritten import unwritten
+
+    names = unit.launch.complete
+    coverage = Coverage.of(summary, entry, unit.launch, result.clauses, names, timeout_s=left_s)
+    found = [unwritten(each, coverage, unit.launch, confirm) for each in coverage.others]
+    count = replace(
+        result.obligations,
+        total=result.obligations.total + len(names),
+        solver=result.obligations.solver + len(coverage.whole),
+    )
+    if not found:
+        codes = tuple(sorted({*result.proved_codes, TV.NEVER_WRITTEN}))
+        return replace(result, obligations=count, proved_codes=codes, written=WrittenArrays(coverage.whole))
+    refuted = any(each.finding.refutes for each in found)
+    return replace(
+        result,
+        verdict=Verdict.REFUTED if refuted else Verdict.UNDECIDED,
+        holds_for=None,
+        deterministic=None,
+        conditional=False,
+        findings=(*result.findings, *(each.finding for each in found)),
+        obligations=count,
+        proved_codes=(),
+        proved_launch=None,
+    )
 
 
 def _with_certificate(unit: KernelUnit, summary: AccessSummary, result: KernelResult) -> KernelResult:
@@ -52,18 +92,29 @@ def _with_certificate(unit: KernelUnit, summary: AccessSummary, result: KernelRe
 
 
 def _with_written(
-    unit: KernelUnit, entry: Entry, summary: AccessSummary, result: KernelResult, timeout_s: float | None
+    unit: KernelUnit,
+    entry: Entry,
+    summary: AccessSummary,
+    result: KernelResult,
+    timeout_s: float | None,
+    confirm: Confirm,
 ) -> KernelResult:
     """``result`` with the arrays that are written whole in the user's own contract, which may be narrower than what was
     proved."""
-    from ..verifier.coverage import written_arrays
+    from ..verifier.coverage import Coverage
+    from ..verifier.unwritten import unwritten
 
     assert result.proved_launch is not None
     launch, requires = result.proved_launch, result.clauses
     if is_wider(unit, launch):
         launch, requires = unit.launch, ()  # it is one of those of the wider contract, and satisfies its clauses
     try:
-        return replace(result, written=written_arrays(summary, entry, launch, requires, timeout_s=timeout_s))
+        coverage = Coverage.of(summary, entry, launch, requires, timeout_s=timeout_s)
+        told = (unwritten(each, coverage, launch, confirm).shown for each in coverage.others)
+        never = tuple(each for each in told if each is not None)
+        return replace(
+            result, written=WrittenArrays(coverage.whole, tuple(each.name for each in coverage.others), never)
+        )
     except (Exception, RecursionError, MemoryError) as error:  # a verdict outlives what only adds to it
         note = f"whether every element is written was not found out: {tool_failure(error).message}"
         return replace(result, notes=(*result.notes, note))

@@ -303,12 +303,22 @@ class Times:
 
 
 @dataclass(frozen=True, slots=True)
+class NeverWritten:
+    """Elements of ``array`` that no block writes in the launch of ``witness``, which names them."""
+
+    array: str
+    witness: Witness
+
+
+@dataclass(frozen=True, slots=True)
 class WrittenArrays:
     """Arrays that a proved kernel writes: ``whole``, every element in every launch of the contract, as was proved too,
-    and ``open``, of which that is not known; some of those are never written in full."""
+    and ``open``, of which that is not known; some of those are never written in full.  ``never``: elements of ``open``
+    arrays that a launch leaves out."""
 
     whole: tuple[str, ...] = field(default=(), metadata=REQUIRED)
     open: tuple[str, ...] = field(default=(), metadata=REQUIRED)
+    never: tuple[NeverWritten, ...] = field(default=(), metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True)

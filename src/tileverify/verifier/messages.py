@@ -185,7 +185,7 @@ def _behind_brackets(text: str) -> str:
 
 
 def broken(obligation: Obligation) -> str:
-    array = obligation.first.origin.name if obligation.first else ""
+    array = obligation.array
     if obligation.detail == MISALIGNED:
         return f"an access to `{array}` is not aligned to the elements it reads or writes"
     if obligation.code == TV.RACE_ATOMIC_MIXED and _of_two_widths(obligation.first, obligation.second):

@@ -26,7 +26,7 @@ from ...frontend.bytecode.enums import MemoryOrdering
 from ...frontend.bytecode.model import Entry, Module, Op
 from ...frontend.bytecode.traverse import walk
 from ...results.claim import Claim, Confirmation, Shown, Touch
-from ...results.codes import BETWEEN_BLOCKS, CONFLICTS, EVENTS, TV
+from ...results.codes import BETWEEN_BLOCKS, CONFLICTS, EVENTS, FILLED, TV
 from ..interpreter import (
     BlockLog,
     BoundLaunch,
@@ -62,6 +62,7 @@ from .fault_places import (
     turned_round,
 )
 from .side_values import AccessWatch, Fault, SeenSide
+from .unfilled import every_block_of, never_written, read_unfilled
 from .whole_launch import whole_faults, whole_runs
 
 DEFAULT_BUDGET: Final = 1 << 29
@@ -87,7 +88,7 @@ class BothOrders:
     text: str
 
 
-OF_ACCESSES: Final = frozenset((*CONFLICTS, *EVENTS)) - {TV.ARITHMETIC_UNDEFINED}
+OF_ACCESSES: Final = frozenset((*CONFLICTS, *EVENTS, *FILLED)) - {TV.ARITHMETIC_UNDEFINED}
 """Claims about where accesses go, which values that are merely stored have no part in."""
 
 
@@ -141,7 +142,7 @@ class Replayer:
     def anywhere(self, launch: ConcreteLaunch, claim: Claim) -> Shown:
         """The fault between, or in, any blocks of the launch, and whether the launch could have shown it."""
         self.last_reason = None
-        if claim.code == UNDETERMINED:
+        if claim.code in (UNDETERMINED, TV.NEVER_WRITTEN):
             return Shown(claim, None, True)
         try:
             bound = self._bound(launch, claim)
@@ -172,8 +173,13 @@ class Replayer:
         for number, block in enumerate(blocks):
             part = budget.part(budget.left // (CLAIMED_SHARE if block in named else len(blocks) - number + 1))
             logs.append(_run(bound, launch, Memory(bound.image), block, part, apart=True))
-            if alone and (shown := first_seen(at_fault(logs[-1:], claim, claimed(claim), self._loops, budget))):
+            if claim.code == TV.UNFILLED_READ:
+                if shown := first_seen([replace(claim, block_a=block)]):
+                    return shown
+            elif alone and (shown := first_seen(at_fault(logs[-1:], claim, claimed(claim), self._loops, budget))):
                 return shown
+        if claim.code == TV.UNFILLED_READ:
+            return Shown(claim, None, at_stake(logs, claim))
         for ops in (None,) if alone else (claimed(claim), None):
             if shown := first_seen(at_fault(logs, claim, ops, self._loops, budget)):
                 return shown
@@ -222,9 +228,11 @@ class Replayer:
         try:
             if claim.code == UNDETERMINED:
                 return self._left_open(bound, launch, claim, budget)
+            if claim.code == TV.NEVER_WRITTEN:
+                return self._never_written(bound, launch, claim, budget)
             return self._seen_in_blocks(bound, launch, claim, budget)
         except NotConfirmed:
-            if claim.code == UNDETERMINED:
+            if claim.code in (UNDETERMINED, *FILLED):
                 raise
             whole = self._whole(launch, claim, budget, {claim.block_a, claim.block_b}) if self._synchronises else None
             if whole is None:
@@ -241,9 +249,16 @@ class Replayer:
             outside = {time: in_words(named, launch) for time, named in watch.found.items()}
             return confirm_event(bound.image, log, claim, outside, text)
         log = _run(bound, launch, memory, claim.block_a, budget)
+        if claim.code == TV.UNFILLED_READ:
+            return read_unfilled(bound.image, log, claim, budget, text)
         found = unordered(log, self._loops, budget) if claim.code == TV.UNORDERED_IN_BLOCK else doubled_lanes(log)
         schedule = BothOrders(log, log, True, text)
         return self._pick(bound.image, claimed_first(found, claim), schedule, launch, claim)
+
+    def _never_written(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim, budget: Budget) -> Confirmation:
+        memory = Memory(bound.image)
+        logs = [_run(bound, launch, memory, block, budget) for block in every_block_of(launch.grid)]
+        return never_written(bound.image, logs, claim, f"{NAME}, all blocks one after the other")
 
     def _left_open(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim, budget: Budget) -> Confirmation:
         log = _run(bound, launch, Memory(bound.image), claim.block_a, budget, conduct=ONLY_OPEN)
@@ -388,7 +403,7 @@ def _entry_named(module: Module, symbol: str) -> Entry:
 
 
 def _check_claim(launch: ConcreteLaunch, claim: Claim) -> None:
-    if claim.code not in (*CONFLICTS, *EVENTS, UNDETERMINED):
+    if claim.code not in (*CONFLICTS, *EVENTS, *FILLED, UNDETERMINED):
         raise NotConfirmed(f"{claim.code} is not something that a run can show")
     blocks = [claim.block_a]
     if claim.code in BETWEEN_BLOCKS:

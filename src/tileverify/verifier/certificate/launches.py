@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -41,6 +41,7 @@ def launch_to_json(launch: LaunchSpec) -> Json:
         "overlap": [sorted(group) for group in launch.overlap],
         **({"trust": list(launch.trust)} if launch.trust else {}),
         **({"names": list(launch.names)} if launch.names else {}),
+        **({"empty": list(launch.empty)} if launch.empty else {}),
     }
 
 
@@ -58,6 +59,8 @@ def contract_lines(launch: LaunchSpec) -> Iterator[tuple[str, str]]:
     yield from (("assumes", print_data_fact(fact)) for fact in launch.data)
     for label, groups in (("alias", launch.alias), ("overlap", launch.overlap)):
         yield from ((label, " and ".join(sorted(group))) for group in groups)
+    if launch.empty:
+        yield "empty", f"{', '.join(launch.empty)}, when the launch begins"
     yield from (("trusts", text) for text in trusted_text(launch.trust))
 
 
@@ -98,6 +101,7 @@ def launch_from_json(document: Mapping[str, Any], kernel: str = "") -> LaunchSpe
             overlap=_groups(document["overlap"]),
             trust=read_trust(document.get("trust", [])),
             names=read_names(document.get("names", []), (each.name for each in flat(arguments))),
+            empty=_arrays(document.get("empty", []), arguments),
         )
         check_meanings(launch, widened=True)
         return launch
@@ -119,6 +123,7 @@ def essence(launch: LaunchSpec) -> LaunchSpec:
         overlap=launch.overlap,
         trust=launch.trust,
         names=launch.names,
+        empty=launch.empty,
     )
 
 
@@ -156,6 +161,14 @@ def _groups(value: object) -> tuple[frozenset[str], ...]:
     if not isinstance(value, list) or not all(isinstance(group, list) for group in value):
         raise SpecError("arrays that may overlap stand in no lists")
     return tuple(frozenset(_text(name, "an array that may overlap") for name in group) for group in value)
+
+
+def _arrays(value: object, arguments: Iterable[Argument]) -> tuple[str, ...]:
+    """Names of arrays among the arguments."""
+    known = {argument.name for argument in flat(arguments) if isinstance(argument, ArrayArgument)}
+    if not isinstance(value, list) or not all(name in known for name in value):
+        raise SpecError("what is empty is no array")
+    return tuple(value)
 
 
 def _argument_from_json(document: Mapping[str, Any]) -> Argument:

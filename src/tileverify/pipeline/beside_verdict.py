@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..results import CertificateFiles, KernelResult, Verdict, WrittenArrays
+from ..results import WARNINGS, CertificateFiles, KernelResult, SourceSite, Verdict, WrittenArrays
 from ..results.codes import TV
 from .error_findings import (
     is_wider,
@@ -65,13 +65,16 @@ def completed(
         codes = tuple(sorted({*result.proved_codes, TV.NEVER_WRITTEN}))
         return replace(result, obligations=count, proved_codes=codes, written=WrittenArrays(coverage.whole))
     refuted = any(each.finding.refutes for each in found)
+    kept = (each for each in result.findings if each.code not in WARNINGS)
+    kernel = SourceSite(str(unit.file), unit.line, 0, "store", "", unit.kernel)
+    told = (each.finding if each.finding.sites else replace(each.finding, sites=(kernel,)) for each in found)
     return replace(
         result,
         verdict=Verdict.REFUTED if refuted else Verdict.UNDECIDED,
         holds_for=None,
         deterministic=None,
         conditional=False,
-        findings=(*result.findings, *(each.finding for each in found)),
+        findings=(*kept, *told),
         obligations=count,
         proved_codes=(),
         proved_launch=None,

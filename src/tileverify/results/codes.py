@@ -380,9 +380,9 @@ _ALL: Final = (
     Code(
         TV.NEVER_WRITTEN,
         "every element of an output is written",
-        "The launch spec says that an array is `complete`, and in some launch of the contract no block writes one of its "
-        "elements: what was in memory before stays there. A grid that is rounded down, a mask by another size than "
-        "the array's, a tail that no block takes are the usual cases.",
+        "The launch spec says that an array is `complete`, and in some launch of the contract no block writes one of "
+        "its elements: what was in memory before stays there. A grid that is rounded down, a mask by another size "
+        "than the array's, a tail that no block takes are the usual cases.",
         "for each element of the array there are a block, iterations and a lane that write it.",
         "Launch enough blocks, mask with the size of the array that is written, or store a value (0, say) where the "
         "kernel has nothing to say. If a part is left alone on purpose, take the array out of `complete`.",
@@ -400,8 +400,8 @@ _ALL: Final = (
         "an access that reads an empty array waits for stores of its own block that wrote each of its elements.",
         "Fill the array before the launch (`torch.zeros`) and take it out of `empty`, or store to the elements first, "
         "with the same mask, in every path that leads to the access.",
-        "about arrays that the spec does not call empty, nor about lanes beyond an array (TV403). Elements that another "
-        "block fills are undecided.",
+        "about arrays that the spec does not call empty, nor about lanes beyond an array (TV403). Elements that "
+        "another block fills are undecided.",
         fault="an element of an empty array is read before it is written",
         broken="an element of `{array}` is read that nobody has written",
     ),

@@ -147,7 +147,8 @@ class Replayer:
         try:
             bound = self._bound(launch, claim)
             with self.others.opened(self.budget, (claim.code, claim.offset_a, claim.offset_b)) as budget:
-                return self._anywhere(bound, launch, claim, budget)
+                look = self._unfilled_anywhere if claim.code == TV.UNFILLED_READ else self._anywhere
+                return look(bound, launch, claim, budget)
         except InterpreterStop as stop:
             self.last_reason = str(stop)
             return Shown(claim, None, True, cut=isinstance(stop, BudgetSpent))
@@ -173,13 +174,8 @@ class Replayer:
         for number, block in enumerate(blocks):
             part = budget.part(budget.left // (CLAIMED_SHARE if block in named else len(blocks) - number + 1))
             logs.append(_run(bound, launch, Memory(bound.image), block, part, apart=True))
-            if claim.code == TV.UNFILLED_READ:
-                if shown := first_seen([replace(claim, block_a=block)]):
-                    return shown
-            elif alone and (shown := first_seen(at_fault(logs[-1:], claim, claimed(claim), self._loops, budget))):
+            if alone and (shown := first_seen(at_fault(logs[-1:], claim, claimed(claim), self._loops, budget))):
                 return shown
-        if claim.code == TV.UNFILLED_READ:
-            return Shown(claim, None, at_stake(logs, claim))
         for ops in (None,) if alone else (claimed(claim), None):
             if shown := first_seen(at_fault(logs, claim, ops, self._loops, budget)):
                 return shown
@@ -193,6 +189,18 @@ class Replayer:
         unknown = not self._accesses(claim) or bool(stops)
         cut = any(isinstance(stop, BudgetSpent) for stop in stops)
         return Shown(claim, None, unknown or at_stake(logs, claim), otherwise, wide, cut)
+
+    def _unfilled_anywhere(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim, budget: Budget) -> Shown:
+        steps = budget.left
+        for block in chosen_blocks(launch.grid, claim):
+            named = replace(claim, block_a=block)
+            try:
+                seen = self._seen(bound, launch, named, budget)
+            except NotConfirmed as failure:
+                self.last_reason = str(failure)
+            else:
+                return Shown(named, replace(seen, steps=steps - budget.left), True)
+        return Shown(claim, None, True)
 
     def _whole(
         self, launch: ConcreteLaunch, claim: Claim, budget: Budget, blocks: set[Block | None] | None = None

@@ -56,14 +56,9 @@ def completed(
     names = unit.launch.complete
     coverage = Coverage.of(summary, entry, unit.launch, result.clauses, names, timeout_s=left_s)
     found = [unwritten(each, coverage, unit.launch, confirm) for each in coverage.others]
-    count = replace(
-        result.obligations,
-        total=result.obligations.total + len(names),
-        solver=result.obligations.solver + len(coverage.whole),
-    )
     if not found:
         codes = tuple(sorted({*result.proved_codes, TV.NEVER_WRITTEN}))
-        return replace(result, obligations=count, proved_codes=codes, written=WrittenArrays(coverage.whole))
+        return replace(result, proved_codes=codes, written=WrittenArrays(coverage.whole))
     refuted = any(each.finding.refutes for each in found)
     kept = (each for each in result.findings if each.code not in WARNINGS)
     kernel = SourceSite(str(unit.file), unit.line, 0, "store", "", unit.kernel)
@@ -75,7 +70,6 @@ def completed(
         deterministic=None,
         conditional=False,
         findings=(*kept, *told),
-        obligations=count,
         proved_codes=(),
         proved_launch=None,
     )
@@ -91,7 +85,10 @@ def _with_certificate(unit: KernelUnit, summary: AccessSummary, result: KernelRe
         text = certificate_text(certify(unit, summary, result))
     except CertificateError as error:
         return replace(result, notes=(*result.notes, f"no certificate: {error.message}"))
-    return replace(result, certificate=CertificateFiles(text, unit.bytecode))
+    notes = result.notes
+    if whole := unit.launch.complete:
+        notes = (*notes, f"the certificate does not say that every element of {' and of '.join(whole)} is written")
+    return replace(result, certificate=CertificateFiles(text, unit.bytecode), notes=notes)
 
 
 def _with_written(

@@ -244,6 +244,12 @@ SIZE_UNKNOWN = "nobody said how large `{0}` is, and no condition on that was fou
 
 AS_OBSERVED = "the fault shows in contents that keep all that was observed of the arrays"
 
+FILLED_OTHERWISE = OpenReason(
+    TV.ARITHMETIC_OUT_OF_REACH,
+    "the array has stores, but none of the block's own is seen to write the same elements, under the same condition, "
+    "before; what other blocks wrote before is not followed",
+)
+
 LEFT_BEHIND = OpenReason(
     TV.TOKEN_INCOMPLETE_EXIT,
     "the access behind the loop waits for its last iteration only, and the specification does not settle whether that "

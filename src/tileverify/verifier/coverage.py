@@ -44,7 +44,7 @@ from .smt import Solver
 
 
 @dataclass(frozen=True, slots=True)
-class NotShown:
+class Unproved:
     """An array of which it is not shown that it is written whole.
 
     ``sites``: that write it.  ``left_out``: what holds of an element that none of the candidates gets to.  ``exact``:
@@ -62,7 +62,7 @@ class Coverage:
     """Arrays that are written ``whole``, and the ``others``, of the launches that the solver knows."""
 
     whole: tuple[str, ...]
-    others: tuple[NotShown, ...]
+    others: tuple[Unproved, ...]
     contract: Contract
     origins: Mapping[str, Origin]
     solver: Solver
@@ -101,15 +101,15 @@ class Coverage:
         return cls(tuple(whole), tuple(others), contract, preparer.origins, solver)
 
 
-def _left_of(name: str, summary: AccessSummary, preparer: Preparer, solver: Solver, *, exact: bool) -> NotShown | None:
+def _left_of(name: str, summary: AccessSummary, preparer: Preparer, solver: Solver, *, exact: bool) -> Unproved | None:
     """What is not known of the array; ``None`` if every element is written."""
     array = _Array.of(preparer.origins[name], preparer)
     writing = [site for site in summary.sites if site.origin.name == name and _counts(site)]
     sites = tuple(map(preparer.site, writing))
     if array is None or not exact:
-        return NotShown(name, sites, (), exact=False)
+        return Unproved(name, sites, (), exact=False)
     left_out = _Coverage(array, preparer, solver).left_out([each for each in sites if _tells(each.site)])
-    return None if left_out is None else NotShown(name, sites, left_out, exact=True)
+    return None if left_out is None else Unproved(name, sites, left_out, exact=True)
 
 
 def _counts(site: Site) -> bool:

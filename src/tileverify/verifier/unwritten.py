@@ -20,7 +20,7 @@ from ..results import Finding, NeverWritten
 from ..results.claim import Confirm
 from ..results.codes import TV
 from . import messages
-from .coverage import Coverage, NotShown
+from .coverage import Coverage, Unproved
 from .obligations.fact_use import loaded_values
 from .obligations.footprint_overlap import PreparedSite, place_terms, touches
 from .obligations.obligations import Obligation
@@ -42,7 +42,7 @@ class Unwritten:
     finding: Finding
 
 
-def unwritten(unknown: NotShown, coverage: Coverage, launch: LaunchSpec, confirm: Confirm | None) -> Unwritten:
+def unwritten(unknown: Unproved, coverage: Coverage, launch: LaunchSpec, confirm: Confirm | None) -> Unwritten:
     """What comes of an array that is not known to be written whole; without ``confirm`` nothing is run."""
     obligation = _obligation(unknown)
     terms = [term for each in unknown.sites for term in _terms(each)]
@@ -59,7 +59,7 @@ def unwritten(unknown: NotShown, coverage: Coverage, launch: LaunchSpec, confirm
     return Unwritten(None, messages.undecided(obligation, asked, unknown=not loaded_values(asked), known=reason))
 
 
-def _obligation(unknown: NotShown) -> Obligation:
+def _obligation(unknown: Unproved) -> Obligation:
     first = next((each.site for each in unknown.sites), None)
     return Obligation(TV.NEVER_WRITTEN, unknown.left_out, first, detail=unknown.name)
 

@@ -266,11 +266,13 @@ class Finding:
     def target(self, site: SourceSite) -> str:
         """The element that ``site`` is about.
 
-        The load that left something open (TV403) did not touch the element that it reached: its array alone.
+        The load that left something open (TV403) did not touch the element that it reached: its array alone.  Nor does
+        a store touch what nobody writes (TV711).
         """
         elsewhere = self.code == TV.UNDETERMINED and site.access == "load" and len(self.sites) > 1
         if self.code == TV.TILE_OUT_OF_INDEX_SPACE and self.witness is not None and self.witness.negative_tiles:
             return f"{site.array} at tile index {self.witness.negative_tiles}"
+        elsewhere |= self.code == TV.NEVER_WRITTEN
         return site.array if self.witness is None or elsewhere else self.witness.element or site.array
 
 

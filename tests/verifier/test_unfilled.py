@@ -156,6 +156,7 @@ CHANGES: dict[str, Callable[[Site], Site]] = {
     ),
     "compare-and-swap": lambda site: replace(site, mode="cas"),
     "a-sum": lambda site: replace(site, mode="add"),
+    "several-devices": lambda site: replace(site, op="multimem_store_view_tko"),
     "half-of-a-byte": lambda site: replace(site, footprint=packed(site.footprint)),
     "an-atomic": lambda site: replace(site, access=Access.ATOMIC, mode="add"),
     "a-loop-that-may-have-ended": lambda site: replace(site, loops=tuple(replace(e, value=None) for e in site.loops)),

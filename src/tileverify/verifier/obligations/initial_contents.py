@@ -53,8 +53,8 @@ def _writes_whole(site: Site, read: PreparedSite) -> bool:
     """Whether each live lane writes its element of the array that ``read`` reads, whatever it finds there."""
     if site.origin.name != read.site.origin.name or site.origin.kind is not OriginKind.PARAMETER:
         return False
-    if isinstance(site.footprint, ViewFootprint) and site.footprint.packed:
-        return False  # half of a byte
+    if site.op.startswith("multimem") or (isinstance(site.footprint, ViewFootprint) and site.footprint.packed):
+        return False  # memory of several devices, half of a byte
     return _sets(site) or (site.access is Access.WRITE and site.mode is None)
 
 

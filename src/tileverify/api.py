@@ -47,7 +47,7 @@ def check(
     effort: float = 1,
     deny_requires: bool = False,
     deny_limits: bool = False,
-    complete: bool = False,
+    complete: bool | Sequence[str] = False,
     audit: bool = False,
     repair: bool = False,
     jobs: int = 1,
@@ -67,7 +67,7 @@ def check(
     ``spec``: a file whose launches stand for those beside the kernel.  ``timeout``: seconds for each kernel;
     ``effort``: times the usual resources of the solver.
     ``deny_requires``: add no clause to the contract.  ``deny_limits``: size limits are errors.
-    ``complete``: find the arrays that are written whole.
+    ``complete``: find the arrays that are written whole; a list of names is the field of ``[[launch]]``.
     ``audit``: compare what is proved with runs of the interpreter.
     ``repair``: try repairs of what is refuted.  ``jobs``: processes, 0 for as many as pay off; more than one needs a
     guarded ``__main__``.  ``cache``: use and keep verdicts on disk.
@@ -102,14 +102,15 @@ def check(
         deny_limits=deny_limits,
         jobs=jobs,
         cache=default_folder() if cache else None,
-        complete=complete,
+        complete=complete is True,
         audit=audit,
         repair=repair,
         quick_repairs=runs_no_program(target),
     )
+    fields = more if isinstance(complete, bool) else {**more, "complete": complete}
     file = None if spec is None else Path(spec)
     place = None if caller is None else (caller.f_code.co_filename, caller.f_lineno)
-    return check_target(launcher(), target, grid, args, more, spec=file, options=options, place=place)
+    return check_target(launcher(), target, grid, args, fields, spec=file, options=options, place=place)
 
 
 @overload

@@ -49,8 +49,8 @@ def summary(unit: KernelUnit) -> AccessSummary:
 def checked(unit: KernelUnit, claims: AccessSummary) -> ReadAgain:
     module = decode(unit.bytecode)
     entry = under_trust(entry_of(module, unit), unit.launch.trust)
-    sharing = unit.launch.sharing()
-    return read_again(module, entry, unit.parameters, claims, sharing, lambda asked: excluded(solver(), asked))
+    sharing, empty = unit.launch.sharing(), unit.launch.empty
+    return read_again(module, entry, unit.parameters, claims, sharing, lambda asked: excluded(solver(), asked), empty)
 
 
 # ------------------------------------------------------------------------------------------------ right summaries
@@ -145,6 +145,18 @@ def in_every_round(claim: Callable[[Term], Term]) -> Change:
         return replace(claims, loop_forms=forms, sites=sites)
 
     return changed
+
+
+def test_a_store_that_fills_an_array_is_not_said_to_happen_too_often() -> None:
+    """Of other stores a claim may let more through."""
+    unit = unit_of("explained/tv712.py", "add_to_zero")
+    claims = summary(unit)
+    (store,) = (number for number, site in enumerate(claims.sites) if site.access is Access.WRITE)
+    wider = one_site(lambda site: replace(site, guard=t.TRUE), store)(claims)
+    checked(unit, claims)
+    with pytest.raises(Misread, match="is said to happen where it does not"):
+        checked(unit, wider)
+    checked(replace(unit, launch=replace(unit.launch, empty=())), wider)
 
 
 def renumbered(claims: AccessSummary) -> AccessSummary:

@@ -310,7 +310,18 @@ def test_complete_asks_for_every_element(either_sandbox: Sandbox) -> None:
     assert "written" not in judged(ADD + STORE, either_sandbox).kernels[0].to_json()
     result = judged(CHEATS["half-of-the-blocks"][1], either_sandbox, complete=True)
     assert [reason.id for reason in result.kernels[0].reasons] == ["not-written"]
-    assert result.kernels[0].result.written == WrittenArrays((), ("out",))
+    written = result.kernels[0].result.written
+    assert written is not None
+    assert (written.whole, written.open) == ((), ("out",))
+    assert [each.witness.element for each in written.never] == ["out[64]"]
+
+
+def test_a_spec_that_says_complete_refuses_what_leaves_elements_out(one_sandbox: Sandbox) -> None:
+    spec = SPEC.replace("args", 'complete = ["out"]\nargs')
+    for body, codes in ((ADD + STORE, []), (CHEATS["half-of-the-blocks"][1], ["TV711"])):
+        result = judge(Submission((HEAD + body).encode()), GateOptions(spec=spec, bundles=True), one_sandbox)
+        assert result.accepted is not bool(codes)
+        assert [finding.code for finding in result.kernels[0].result.findings] == codes
 
 
 def test_what_no_trial_shows_is_not_proved_to_be_written(either_sandbox: Sandbox) -> None:

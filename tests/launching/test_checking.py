@@ -50,6 +50,23 @@ def verdicts(results: Sequence[KernelResult]) -> list[tuple[str, str, Verdict]]:
     return [(each.kernel, each.launch, each.verdict) for each in results]
 
 
+def test_complete_is_an_option_and_a_field() -> None:
+    """A list of names is the field of a launch spec."""
+    short = ["max(1, N // 128)"]
+    (told,) = tileverify.check(double, args=ARGS, grid=short, requires=["N >= 1"], complete=True).results
+    assert told.verdict is Verdict.PROVED
+    assert told.written is not None
+    assert [each.witness.element for each in told.written.never] == ["out[128]"]
+    for grid, verdict in ((short, Verdict.REFUTED), (COVER, Verdict.PROVED)):
+        (asked,) = tileverify.check(double, args=ARGS, grid=grid, requires=["N >= 1"], complete=["out"]).results
+        assert asked.verdict is verdict
+    (empty,) = tileverify.check(double, args=ARGS, grid=COVER, empty=["x"]).results
+    assert [finding.code for finding in empty.findings] == ["TV712"]
+    (wrong,) = tileverify.check(double, args=ARGS, grid=COVER, complete=["y"]).results
+    assert wrong.verdict is Verdict.ERROR
+    assert "'y' is not an array argument" in wrong.findings[0].message
+
+
 def test_a_kernel_with_described_arguments() -> None:
     good = tileverify.check(double, args=ARGS, grid=COVER)
     assert good

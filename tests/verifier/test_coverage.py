@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,8 @@ from tileverify.contract.launch import KernelUnit
 from tileverify.pipeline import CheckOptions
 from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import KernelResult, Verdict, WrittenArrays
+from tileverify.results.claim import claim_from_json
+from tileverify.results.codes import TV
 from tileverify.results.json_report import result_from_json, result_to_json
 
 HEAD = "import cuda.tile as ct\n\nC = ct.Constant[int]\n\n"
@@ -212,6 +214,11 @@ def unit_of(folder: Path, name: str, form: Form, change: tuple[str, str] | None 
     return unit_at(path)
 
 
+def with_the_word(unit: KernelUnit) -> KernelUnit:
+    """The same launch, which says that ``out`` is complete."""
+    return replace(unit, launch=replace(unit.launch, complete=("out",)))
+
+
 def checked(unit: KernelUnit) -> KernelResult:
     return check_unit(unit, CheckOptions(complete=True, deny_requires=True))
 
@@ -226,6 +233,10 @@ def test_every_element_is_proved_to_be_written(name: str, folder: Path) -> None:
     assert result_from_json(result_to_json(result)).written == result.written
     for launch in drawn_launches(unit.launch, 3, seed=1):
         assert written_elements(unit, launch)["out"].all()
+    asked = check_unit(with_the_word(unit), CheckOptions(deny_requires=True))
+    assert asked.verdict is Verdict.PROVED
+    assert asked.written == WrittenArrays(("out",))
+    assert TV.NEVER_WRITTEN in asked.proved_codes
 
 
 @pytest.mark.parametrize(("name", "twin"), TWINS, ids=lambda each: each)
@@ -237,6 +248,21 @@ def test_nothing_is_claimed_where_elements_stay_unwritten(name: str, twin: str, 
     assert result.written.whole == ()
     launches = drawn_launches(unit.launch, 12, seed=2)
     assert any(not written_elements(unit, launch)["out"].all() for launch in launches), "the twin is right"
+    (never,) = result.written.never
+    assert result_from_json(result_to_json(result)).written == result.written
+    asked = check_unit(with_the_word(unit), CheckOptions(deny_requires=True))
+    assert asked.verdict is Verdict.REFUTED
+    assert asked.holds_for is None
+    (finding,) = asked.findings
+    assert finding.code == TV.NEVER_WRITTEN
+    assert finding.witness == never.witness
+    assert never.witness.elements is not None
+    assert never.witness.launch is not None
+    launch, _ = claim_from_json(never.witness.launch)
+    left = ~written_elements(unit, launch)["out"]
+    assert left.sum() == never.witness.elements.count
+    if never.witness.elements.ranges:
+        assert left[tuple(slice(*each) for each in never.witness.elements.ranges)].all()
 
 
 @pytest.mark.parametrize("name", RIGHT_BUT_OPEN)
@@ -245,5 +271,8 @@ def test_rules_say_nothing_where_they_cannot(name: str, folder: Path) -> None:
     result = checked(unit)
     assert result.verdict is Verdict.PROVED, result.findings
     assert result.written == WrittenArrays((), ("out",))
+    asked = check_unit(with_the_word(unit), CheckOptions(deny_requires=True))
+    assert asked.verdict is Verdict.UNDECIDED
+    assert [finding.obligation for finding in asked.findings] == [TV.NEVER_WRITTEN]
     for launch in drawn_launches(unit.launch, 3, seed=1):
         assert written_elements(unit, launch)["out"].all()

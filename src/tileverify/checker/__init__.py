@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -44,14 +44,16 @@ def read_again(
     claims: AccessSummary,
     may_overlap: Sequence[frozenset[str]],
     refutes: Refutes,
+    empty: Container[str] = (),
 ) -> ReadAgain:
     """Every access, promise and loop of ``claims`` is what the bytecode does, and none is missing.
 
+    ``empty``: arrays of which it matters that stores happen, so that claims may not let too many through.
     ``refutes`` answers what terms alone do not show.  Raises `Misread` where the claims are false, `NotFollowed`
     where the checker cannot tell.
     """
     values, origins, holds = described(entry, parameters)
-    ev = SummaryChecker(module, entry, claims, STEPS, refutes, may_overlap)
+    ev = SummaryChecker(module, entry, claims, STEPS, refutes, may_overlap, empty)
     ev.env.update(values)
     ev.elements.update(holds)
     ev.known |= {axis.symbol for axis in (*BID, *GRID)}

@@ -6,7 +6,7 @@ Rules (`steps`) read operands, give results, and hold every access, promise and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -66,9 +66,10 @@ class SummaryChecker:
         steps: Mapping[str, Step],
         refutes: Refutes,
         may_overlap: Sequence[frozenset[str]] = (),
+        empty: Container[str] = (),
     ) -> None:
         self.module, self.entry, self.claims, self.steps = module, entry, claims, steps
-        self.may_overlap = may_overlap
+        self.may_overlap, self.empty = may_overlap, empty
         self.compare = Comparing(refutes)
         self.env: dict[SsaValue, Value] = {}
         self.path = self.inside = self.since = TRUE

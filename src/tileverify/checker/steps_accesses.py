@@ -125,6 +125,8 @@ def _touch(
             raise Misread(f"{where}: its {name} is another")
     ev.speaks_of([said.guard, said.in_mask, *_terms_of(said)], where)
     ev.compare.follows(guard, said.guard, f"{where} happens where it is said not to")
+    if access is not Access.READ and place.origin.name in ev.empty:
+        ev.compare.follows(said.guard, guard, f"{where} is said to happen where it does not")
     ev.compare.same(ev.path, mask, said.in_mask, f"{where}: its mask")
     _same_place(ev, guard, place, said.footprint, where)
     operands = (

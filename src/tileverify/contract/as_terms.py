@@ -122,6 +122,7 @@ class _Builder:
             arrays=self.arrays,
             lists=self.lists,
             equal_stores=equal_store_arrays(launch.allow),
+            empty=frozenset(launch.empty),
         )
 
     def _require(self, condition: Expression) -> None:
@@ -382,6 +383,8 @@ def contract_text(launch: LaunchSpec) -> Iterator[str]:
         named = " and ".join(sorted(group))
         yield f"{named} may overlap" if len(group) > 1 else f"the arrays of {named} may overlap"
     yield from (fact.text or print_data_fact(fact) for fact in launch.data)
+    yield from (f"every element of {name} has to be written" for name in launch.complete)
+    yield from (f"{name} holds nothing when the launch begins" for name in launch.empty)
     yield from (f"trusted: {text}" for text in trusted_text(launch.trust))
     yield from (f"allowed: {text}" for text in allowed_text(launch.allow))
     yield from (f"declared: {call.text}" for call in launch.calls)

@@ -27,6 +27,7 @@ class Contract:
     ``grid_given``: the user wrote a grid.  ``literal_sizes``: every size is a number, with list lengths and sizes of
     the arrays in lists.  ``required``: the part of ``facts`` that comes from the launch's ``requires``.
     ``equal_stores``: the arrays into which blocks may store equal values.
+    ``empty``: arrays that hold nothing when the launch begins.
     """
 
     values: Mapping[Term, Term]
@@ -43,6 +44,7 @@ class Contract:
     lists: Mapping[str, ListArgument] = field(default_factory=dict)
     required: tuple[Term, ...] = ()
     equal_stores: frozenset[str] = frozenset()
+    empty: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         assert all(fact.sort is t.Sort.BOOL for fact in self.facts)

@@ -238,7 +238,8 @@ class LaunchSpec:
     ``calls``: what functions of libraries touch (`contract.declared_calls`), sorted.  ``deny_limits``: size limits are
     errors.  ``order`` and ``options``, of Triton kernels alone: what orders accesses of one program, and what the
     compiler is told (``num_warps``).
-    ``names``: integers, not negative, that stand in no argument, but in ``grid`` or ``requires``.  ``grid`` is
+    ``names``: integers, not negative, that stand in no argument, but in ``grid`` or ``requires``.  ``complete``: arrays
+    of which every element has to be written.  ``empty``: arrays that hold nothing when the launch begins.  ``grid`` is
     ``None`` for any grid; missing axes are already filled with 1.
 
     ``requires_text``/``grid_text`` keep the user's spelling for reports.  ``where`` says where the spec stands (file
@@ -261,6 +262,8 @@ class LaunchSpec:
     calls: tuple[DeclaredCall, ...] = ()
     deny_limits: bool = False
     names: tuple[str, ...] = ()
+    complete: tuple[str, ...] = ()
+    empty: tuple[str, ...] = ()
     order: Order = "triton"
     options: tuple[tuple[str, Any], ...] = ()
     where: str = ""

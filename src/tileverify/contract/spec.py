@@ -73,6 +73,8 @@ def build_launch(raw: RawLaunch, name: str, parameters: Sequence[KernelParameter
         trust=builder.trust(),
         allow=builder.allow(),
         calls=builder.calls(),
+        complete=builder.array_names("complete"),
+        empty=builder.array_names("empty"),
         deny_limits=builder.deny_limits(),
         names=names,
         order=builder.order(),
@@ -84,6 +86,7 @@ def build_launch(raw: RawLaunch, name: str, parameters: Sequence[KernelParameter
         file=raw.file,
         line=raw.line,
     )
+    builder.check_empty(launch)
     try:
         check_meanings(launch)
     except SpecError as error:
@@ -271,6 +274,31 @@ class _Builder:
                 told = "a group names two or more different arguments, each once, or one list, whose arrays overlap"
                 raise self.raw.error(where, told)
         return tuple(frozenset(group) for group in value)
+
+    def array_names(self, key: str) -> tuple[str, ...]:
+        """The arrays of ``complete`` or ``empty``, each once."""
+        names = self._texts(key)
+        for number, name in enumerate(names):
+            where = f"{key}[{number}]"
+            if name in self.scope.lists:
+                raise self.raw.error(where, f"'{name}' is a list; only arrays can be {key}")
+            if name not in self.scope.arrays:
+                known = suggestion(name, list(self.scope.arrays))
+                raise self.raw.error(where, f"'{name}' is not an array argument of this launch{known}")
+            if name in names[:number]:
+                raise self.raw.error(where, f"'{name}' stands there twice")
+        return names
+
+    def check_empty(self, launch: LaunchSpec) -> None:
+        """What an empty array holds is nobody's to say, nor that of another array in the same memory."""
+        for number, name in enumerate(launch.empty):
+            for key, facts in (("data", launch.data), ("observed", launch.observed)):
+                said = next((fact for fact in facts if name in fact.arrays), None)
+                if said is not None:
+                    raise self.raw.error(f"empty[{number}]", f"'{name}' is empty, but {key} says what it holds")
+            beside = sorted({other for group in launch.sharing() if name in group for other in group} - {*launch.empty})
+            if beside:
+                raise self.raw.error(f"empty[{number}]", f"'{name}' may overlap '{beside[0]}', which is not empty")
 
     def agreed(self, arguments: Sequence[Argument]) -> tuple[Expression, ...]:
         """What partitions say of each other where their grid is the launch's."""

@@ -37,6 +37,8 @@ FIELDS = (
     "observed",
     "alias",
     "overlap",
+    "complete",
+    "empty",
     "trust",
     "allow",
     "calls",

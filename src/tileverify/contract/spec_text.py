@@ -385,6 +385,8 @@ def _lines(launch: LaunchSpec, name: str, requires: Iterable[str], remarks: Iter
     for key, groups in (("alias", launch.alias), ("overlap", launch.overlap)):
         if groups:
             yield f"{key} = [{', '.join(_strings(sorted(group)) for group in groups)}]"
+    yield from _list("complete", launch.complete)
+    yield from _list("empty", launch.empty)
     yield from _granted(launch)
     if launch.order == "program":
         yield f"order = {_string(launch.order)}"

@@ -359,5 +359,5 @@ def _essence(launch: LaunchSpec) -> Hashable:
     """All of a launch with numbers that a proof may rest on."""
     return (
         launch.arguments, launch.grid, launch.requires, launch.data, launch.observed, launch.alias, launch.overlap,
-        *taken_for_granted(launch), launch.names,
+        *taken_for_granted(launch), launch.names, launch.complete, launch.empty,
     )  # fmt: skip

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ..contract.allowed import same_value_stores
-from ..results import CertificateFiles, Finding, Hint, KernelResult, Verdict
+from ..results import WARNINGS, CertificateFiles, Finding, Hint, KernelResult, SourceSite, Verdict, WrittenArrays
 from ..results.codes import TV
 from .error_findings import (
     is_wider,
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..contract.launch import KernelUnit
     from ..frontend.bytecode.model import Entry
     from ..frontend.symbolic.summary import AccessSummary
+    from ..results.claim import Confirm
 
 
 def with_more(
@@ -29,6 +30,7 @@ def with_more(
     result: KernelResult,
     options: CheckOptions,
     left_s: float | None,
+    confirm: Confirm,
 ) -> KernelResult:
     """A proof with what was asked for beside its verdict."""
     if options.compiled:
@@ -38,8 +40,42 @@ def with_more(
     if options.certificate and result.proved_launch is not None:
         result = _with_certificate(replace(unit, launch=result.proved_launch), summary, result)
     if options.complete:
-        result = _with_written(unit, entry, summary, result, left_s)
+        result = _with_written(unit, entry, summary, result, left_s, confirm)
     return result
+
+
+def completed(
+    unit: KernelUnit,
+    entry: Entry,
+    summary: AccessSummary,
+    result: KernelResult,
+    left_s: float | None,
+    confirm: Confirm | None,
+) -> KernelResult:
+    """The verdict on a proved kernel whose launch says which arrays are ``complete`` (TV711)."""
+    from ..verifier.coverage import Coverage
+    from ..verifier.unwritten import unwritten
+
+    names = unit.launch.complete
+    coverage = Coverage.of(summary, entry, unit.launch, result.clauses, names, timeout_s=left_s)
+    found = [unwritten(each, coverage, unit.launch, confirm) for each in coverage.others]
+    if not found:
+        codes = tuple(sorted({*result.proved_codes, TV.NEVER_WRITTEN}))
+        return replace(result, proved_codes=codes, written=WrittenArrays(coverage.whole))
+    refuted = any(each.finding.refutes for each in found)
+    kept = (each for each in result.findings if each.code not in WARNINGS)
+    kernel = SourceSite(str(unit.file), unit.line, 0, "store", "", unit.kernel)
+    told = (each.finding if each.finding.sites else replace(each.finding, sites=(kernel,)) for each in found)
+    return replace(
+        result,
+        verdict=Verdict.REFUTED if refuted else Verdict.UNDECIDED,
+        holds_for=None,
+        deterministic=None,
+        conditional=False,
+        findings=(*kept, *told),
+        proved_codes=(),
+        proved_launch=None,
+    )
 
 
 def _with_certificate(unit: KernelUnit, summary: AccessSummary, result: KernelResult) -> KernelResult:
@@ -52,22 +88,36 @@ def _with_certificate(unit: KernelUnit, summary: AccessSummary, result: KernelRe
         text = certificate_text(certify(unit, summary, result))
     except CertificateError as error:
         return replace(result, notes=(*result.notes, f"no certificate: {error.message}"))
-    return replace(result, certificate=CertificateFiles(text, unit.bytecode))
+    notes = result.notes
+    if whole := unit.launch.complete:
+        notes = (*notes, f"the certificate does not say that every element of {' and of '.join(whole)} is written")
+    return replace(result, certificate=CertificateFiles(text, unit.bytecode), notes=notes)
 
 
 def _with_written(
-    unit: KernelUnit, entry: Entry, summary: AccessSummary, result: KernelResult, timeout_s: float | None
+    unit: KernelUnit,
+    entry: Entry,
+    summary: AccessSummary,
+    result: KernelResult,
+    timeout_s: float | None,
+    confirm: Confirm,
 ) -> KernelResult:
     """``result`` with the arrays that are written whole in the user's own contract, which may be narrower than what was
     proved."""
-    from ..verifier.coverage import written_arrays
+    from ..verifier.coverage import Coverage
+    from ..verifier.unwritten import unwritten
 
     assert result.proved_launch is not None
     launch, requires = result.proved_launch, result.clauses
     if is_wider(unit, launch):
         launch, requires = unit.launch, ()  # it is one of those of the wider contract, and satisfies its clauses
     try:
-        return replace(result, written=written_arrays(summary, entry, launch, requires, timeout_s=timeout_s))
+        coverage = Coverage.of(summary, entry, launch, requires, timeout_s=timeout_s)
+        told = (unwritten(each, coverage, launch, confirm).shown for each in coverage.others)
+        never = tuple(each for each in told if each is not None)
+        return replace(
+            result, written=WrittenArrays(coverage.whole, tuple(each.name for each in coverage.others), never)
+        )
     except (Exception, RecursionError, MemoryError) as error:  # a verdict outlives what only adds to it
         note = f"whether every element is written was not found out: {tool_failure(error).message}"
         return replace(result, notes=(*result.notes, note))

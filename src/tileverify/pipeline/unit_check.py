@@ -13,7 +13,7 @@ from ..results.conditional import limits_denied
 from ..system.errors import TileVerifyError, UnsupportedOperation
 from ..system.pace import Clock, KernelTimeout, collector_paused, deadline, interruptible
 from ..system.printable import display_path
-from .beside_verdict import with_allowance, with_more, with_playback
+from .beside_verdict import completed, with_allowance, with_more, with_playback
 from .error_findings import (
     arguments,
     finding_of,
@@ -163,6 +163,10 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
         time_ms=times,
         notes=tuple(dict.fromkeys((*unit.notes, *outcome.notes))),
     )
+    rest = left and max(left - times.prove / 1000, 0.001)
+    if result.verdict is Verdict.PROVED and unit.launch.complete:
+        confirm = replayer if options.witnesses else None
+        result = completed(unit, entry, summary, result, rest, confirm)
     if result.verdict is Verdict.PROVED:
         result = replace(result, notes=(*result.notes, *notes_on_split_loads(entry)))
     if options.audit and result.proved_launch is not None:
@@ -172,8 +176,7 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
     if cache and result.verdict is not Verdict.ERROR:
         cache.store(unit, key, replace(result, second_reading=None), timed=options.timeout_s is not None)
     if result.proved_launch is not None:
-        rest = left and max(left - times.prove / 1000, 0.001)
-        result = with_more(unit, entry, summary, result, options, rest)
+        result = with_more(unit, entry, summary, result, options, rest, replayer)
     if options.details:
         from ..reports.details.collect import collect
 

@@ -102,6 +102,7 @@ _KINDS: Final[Mapping[Family, str]] = {
     Family.INSIDE_BLOCK: "order inside a block",
     Family.BOUNDS: "bounds",
     Family.PROMISE: "promises and arithmetic",
+    Family.BEYOND: "memory that is filled",
 }
 
 

@@ -99,7 +99,7 @@ def _places(finding: Finding, snippets: Snippets) -> list[_Place]:
     labels: dict[tuple[str | None, int | None, int | None], list[tuple[str, str]]] = defaultdict(list)
     sites: dict[tuple[str | None, int | None, int | None], SourceSite] = {}
     for number, site in enumerate(finding.sites):
-        labels[_key(site)].append((_block(number, finding.witness), _action(site, finding)))
+        labels[_key(site)].append((_block(number, finding.witness, finding.code), _action(site, finding)))
         sites.setdefault(_key(site), site)
     return [_Place(site, _label(labels[key]), snippets.at(site)) for key, site in sites.items()]
 
@@ -108,8 +108,8 @@ def _key(site: SourceSite) -> tuple[str | None, int | None, int | None]:
     return site.file, site.line, site.column
 
 
-def _block(number: int, witness: Witness | None) -> str:
-    if witness is None or number > 1:
+def _block(number: int, witness: Witness | None, code: str) -> str:
+    if witness is None or number > 1 or code == TV.NEVER_WRITTEN:
         return ""
     if witness.block_b is None or witness.block_a == witness.block_b:
         return f"block {witness.block_a}"
@@ -119,6 +119,8 @@ def _block(number: int, witness: Witness | None) -> str:
 def _action(site: SourceSite, finding: Finding) -> str:
     if not site.array:
         return site.access if site.access in COMBINATIONS else ""
+    if finding.code == TV.NEVER_WRITTEN and finding.witness is not None:
+        return f"does not get to {finding.witness.element}"
     target = finding.target(site) if site.access in _ACCESSES else site.array
     return f"{site.access} {target}".strip()
 
@@ -223,7 +225,8 @@ def _witness(finding: Finding, witness: Witness, values: str, *, whole: bool) ->
         yield f"values   {values}"
     if not whole:
         return
-    yield from _table(witness)
+    if finding.code != TV.NEVER_WRITTEN:  # no block is at fault alone
+        yield from _table(witness)
     if witness.confirmed_by:
         yield f"confirmed by {witness.confirmed_by}"
 
@@ -273,6 +276,15 @@ def _launch(witness: Witness) -> Iterator[str]:
     for values in (witness.sizes, witness.scalars, witness.strides):
         if values:
             yield _assignments(values)
+
+
+def never_written(witness: Witness) -> str:
+    """``out[3, 0:64] is never written where grid = (1, 1, 1), M = 4``."""
+    numbers = [
+        f"grid = {witness.grid}",
+        *(f"{n} = {v}" for each in (witness.sizes, witness.scalars) for n, v in each.items()),
+    ]
+    return f"{witness.element} is never written where {', '.join(numbers)}"
 
 
 def _assignments(values: Mapping[str, int]) -> str:

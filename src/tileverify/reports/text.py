@@ -28,7 +28,7 @@ from ..results.conditional import (
 from ..system.printable import plural, printable
 from ..system.readings import shown_file
 from .causes import cards, checked
-from .findings import finding_lines
+from .findings import finding_lines, never_written
 from .snippets import Snippets
 
 _STYLES: Final = {
@@ -277,7 +277,9 @@ def _differs(result: KernelResult) -> str:
 
 def _written(written: WrittenArrays) -> Iterator[str]:
     yield from (f"every element of {name}" for name in written.whole)
-    yield from (f"{name}, not shown to be every element" for name in written.open)
+    never = {each.array: never_written(each.witness) for each in written.never}
+    for name in written.open:
+        yield f"{name}, not shown to be every element" + (f": {never[name]}" if name in never else "")
 
 
 def _assumed(fact: str, result: KernelResult) -> str:

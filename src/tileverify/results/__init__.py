@@ -272,11 +272,13 @@ class Finding:
     def target(self, site: SourceSite) -> str:
         """The element that ``site`` is about.
 
-        The load that left something open (TV403) did not touch the element that it reached: its array alone.
+        The load that left something open (TV403) did not touch the element that it reached: its array alone.  Nor does
+        a store touch what nobody writes (TV711).
         """
         elsewhere = self.code == TV.UNDETERMINED and site.access == "load" and len(self.sites) > 1
         if self.code == TV.TILE_OUT_OF_INDEX_SPACE and self.witness is not None and self.witness.negative_tiles:
             return f"{site.array} at tile index {self.witness.negative_tiles}"
+        elsewhere |= self.code == TV.NEVER_WRITTEN
         return site.array if self.witness is None or elsewhere else self.witness.element or site.array
 
 
@@ -310,12 +312,22 @@ class Times:
 
 
 @dataclass(frozen=True, slots=True)
+class NeverWritten:
+    """Elements of ``array`` that no block writes in the launch of ``witness``, which names them."""
+
+    array: str
+    witness: Witness
+
+
+@dataclass(frozen=True, slots=True)
 class WrittenArrays:
     """Arrays that a proved kernel writes: ``whole``, every element in every launch of the contract, as was proved too,
-    and ``open``, of which that is not known; some of those are never written in full."""
+    and ``open``, of which that is not known; some of those are never written in full.  ``never``: elements of ``open``
+    arrays that a launch leaves out."""
 
     whole: tuple[str, ...] = field(default=(), metadata=REQUIRED)
     open: tuple[str, ...] = field(default=(), metadata=REQUIRED)
+    never: tuple[NeverWritten, ...] = field(default=(), metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True)

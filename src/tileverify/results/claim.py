@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias
 from ..contract.launch import Block, ConcreteArray, ConcreteLaunch
 from . import Elements, SeenValues
 from .codes import TV
-from .json_fields import REQUIRED, coded
+from .json_fields import OMITTED, REQUIRED, coded
 from .json_report import Json, from_json, to_json
 
 
@@ -18,6 +18,7 @@ class Claim:
     """Obligation ``code`` is broken by ``block_a`` (and ``block_b`` for the obligations between blocks).
 
     ``offset_a``/``offset_b``: bytecode offsets of the ops at fault; the replay may find the fault at others.
+    ``array``: the one that nobody filled (TV711, TV712).
     """
 
     code: TV = field(metadata=coded(str, str, lambda read: TV(read.code)))
@@ -25,6 +26,7 @@ class Claim:
     block_b: Block | None
     offset_a: int | None = field(default=None, metadata=REQUIRED)
     offset_b: int | None = field(default=None, metadata=REQUIRED)
+    array: str = field(default="", metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,8 @@ class TV(enum.StrEnum):
     SUPPRESSION_UNUSED = "TV601"
     SUPPRESSION_EXPIRED = "TV602"
     SUPPRESSION_MALFORMED = "TV603"
+    NEVER_WRITTEN = "TV711"
+    UNFILLED_READ = "TV712"
     DATA_DEPENDENT = "TV901"
     UNSUPPORTED_OP = "TV902"
     BUDGET = "TV903"
@@ -57,12 +59,13 @@ class Family(enum.Enum):
     PROMISE = "broken promise"  # TV4xx
     LAUNCH = "launch time"  # TV5xx
     SUPPRESSION = "suppression"  # TV6xx: what shall not fail a run is not said well
+    BEYOND = "beyond one launch"  # TV7xx: memory that nobody filled, before the launch or in it
     UNDECIDED = "undecided"  # TV9xx: neither proved nor refuted
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """``title`` completes "obligation:" (TV1xx to TV5xx) or "reason:" (the others), ``is_not`` "It is not".
+    """``title`` completes "obligation:" (TV1xx to TV5xx, TV7xx) or "reason:" (the others), ``is_not`` "It is not".
 
     ``fault`` is what a finding says where ``title`` says what had to hold.  ``broken`` is the sentence about a kernel
     that breaks the obligation, of its ``{array}`` and a ``{detail}``: obligations that refute a kernel have one.
@@ -92,7 +95,7 @@ class Code:
         return _FAMILIES[self.code[2]]
 
 
-_FAMILIES: Final = dict(zip("01234569", Family, strict=True))
+_FAMILIES: Final = dict(zip("012345679", Family, strict=True))
 
 _ALL: Final = (
     Code(
@@ -376,6 +379,34 @@ _ALL: Final = (
         "a fault of the kernel; what it should hide is reported as if it were not there.",
     ),
     Code(
+        TV.NEVER_WRITTEN,
+        "every element of an output is written",
+        "The launch spec says that an array is `complete`, and in some launch of the contract no block writes one of "
+        "its elements: what was in memory before stays there. A grid that is rounded down, a mask by another size "
+        "than the array's, a tail that no block takes are the usual cases.",
+        "for each element of the array there are a block, iterations and a lane that write it.",
+        "Launch enough blocks, mask with the size of the array that is written, or store a value (0, say) where the "
+        "kernel has nothing to say. If a part is left alone on purpose, take the array out of `complete`.",
+        "about kernels without `complete`: a histogram or a cache is not meant to be written whole, and "
+        "`check --complete` only tells. It counts writes, not values.",
+        fault="an element of an output is never written",
+        broken="an element of `{array}` is never written",
+    ),
+    Code(
+        TV.UNFILLED_READ,
+        "what is read from an empty array was written before",
+        "The launch spec says that an array is `empty` when the launch begins (`torch.empty`), and a block reads an "
+        "element of it, or adds to it by an atomic, that it has not written before. The value is whatever was in that "
+        "memory.",
+        "an access that reads an empty array waits for stores of its own block that wrote each of its elements.",
+        "Fill the array before the launch (`torch.zeros`) and take it out of `empty`, or store to the elements first, "
+        "with the same mask, in every path that leads to the access.",
+        "about arrays that the spec does not call empty, nor about lanes beyond an array (TV403). Elements that "
+        "another block fills are undecided.",
+        fault="an element of an empty array is read before it is written",
+        broken="an element of `{array}` is read that nobody has written",
+    ),
+    Code(
         TV.DATA_DEPENDENT,
         "an index depends on data, and no contract says what the data is",
         "Where a store goes is read from an array, and nothing is known about its contents. Whether blocks or lanes "
@@ -464,6 +495,8 @@ CONFLICTS: Final = (*BETWEEN_BLOCKS, *INSIDE_BLOCK)
 """Two accesses or lanes meet in an element."""
 BOUNDS: Final = _refuting(Family.BOUNDS)
 """An access goes where it may not."""
+FILLED: Final = (TV.NEVER_WRITTEN, TV.UNFILLED_READ)
+"""Memory that nobody filled: a run shows what was written when."""
 EVENTS: Final = (*BOUNDS, *_refuting(Family.PROMISE))
 """What happens at one op: a run of one block shows it."""
 

@@ -1,4 +1,5 @@
-"""Whether every element of what a kernel writes is written: no part of `proved`, and asked for by ``--complete``.
+"""Whether every element of what a kernel writes is written (TV711): asked for by ``complete`` of a launch spec, or by
+``--complete``, where it is no part of `proved`.
 
 An array A is *written whole* if in every launch of the contract that comes to its end
 
@@ -27,13 +28,12 @@ from typing import TypeAlias
 
 from ..contract import terms as t
 from ..contract.as_terms import build_contract
-from ..contract.contract import array_layout
+from ..contract.contract import Contract, array_layout
 from ..contract.launch import LaunchSpec
 from ..contract.terms import ZERO, Scope, Term, TermKind
 from ..contract.variables import BID, GRID
 from ..frontend.bytecode.model import Block, Entry
 from ..frontend.symbolic.summary import Access, AccessSummary, Origin, OriginKind, Site, ViewFootprint
-from ..results import WrittenArrays
 from .budgets import COVERAGE_LIMITS
 from .obligations.answers import Answer
 from .obligations.footprint_overlap import PreparedSite, touches
@@ -43,33 +43,73 @@ from .obligations.prepare import Preparer, launch_facts
 from .smt import Solver
 
 
-def written_arrays(
-    summary: AccessSummary,
-    entry: Entry,
-    launch: LaunchSpec,
-    requires: Sequence[str],
-    *,
-    timeout_s: float | None = None,
-) -> WrittenArrays:
-    """The arrays that a kernel writes which is proved under ``launch`` and the clauses ``requires``.
+@dataclass(frozen=True, slots=True)
+class Unproved:
+    """An array of which it is not shown that it is written whole.
 
-    ``timeout_s``: after so many seconds nothing more is shown.  Raises `SpecError` for a clause that speaks of nothing
-    a launch decides.
+    ``sites``: that write it.  ``left_out``: what holds of an element that none of the candidates gets to.  ``exact``:
+    whether guards say when writes happen.
     """
-    contract = build_contract(launch)
-    facts = (*launch_facts(contract), *clause_terms(requires, summary, launch))
-    solver = Solver(facts, COVERAGE_LIMITS, None if timeout_s is None else time.monotonic() + timeout_s)
-    preparer = Preparer(summary, contract, solver)
-    names = dict.fromkeys(site.origin.name for site in summary.sites if _counts(site))
-    exact = not _leaves_loops(entry.body) and not summary.assertions
-    whole = []
-    for name in names if exact else ():
-        array = _Array.of(preparer.origins[name], preparer)
-        if array is not None:
-            sites = (site for site in summary.sites if site.origin.name == name and _tells(site))
-            if _Coverage(array, preparer, solver).holds([preparer.site(site) for site in sites]):
+
+    name: str
+    sites: tuple[PreparedSite, ...]
+    left_out: tuple[Term, ...]
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Arrays that are written ``whole``, and the ``others``, of the launches that the solver knows."""
+
+    whole: tuple[str, ...]
+    others: tuple[Unproved, ...]
+    contract: Contract
+    origins: Mapping[str, Origin]
+    solver: Solver
+
+    @classmethod
+    def of(
+        cls,
+        summary: AccessSummary,
+        entry: Entry,
+        launch: LaunchSpec,
+        requires: Sequence[str],
+        names: Sequence[str] | None = None,
+        *,
+        timeout_s: float | None = None,
+    ) -> Coverage:
+        """Of the arrays with these names, or of all that a kernel writes which is proved under ``launch`` and the
+        clauses ``requires``.
+
+        ``timeout_s``: after so many seconds nothing more is shown.  Raises `SpecError` for a clause that speaks of
+        nothing a launch decides.
+        """
+        contract = build_contract(launch)
+        facts = (*launch_facts(contract), *clause_terms(requires, summary, launch))
+        solver = Solver(facts, COVERAGE_LIMITS, None if timeout_s is None else time.monotonic() + timeout_s)
+        preparer = Preparer(summary, contract, solver)
+        exact = not _leaves_loops(entry.body) and not summary.assertions
+        whole, others = [], []
+        for name in (
+            dict.fromkeys(site.origin.name for site in summary.sites if _counts(site)) if names is None else names
+        ):
+            left = _left_of(name, summary, preparer, solver, exact=exact)
+            if left is None:
                 whole.append(name)
-    return WrittenArrays(tuple(whole), tuple(name for name in names if name not in whole))
+            else:
+                others.append(left)
+        return cls(tuple(whole), tuple(others), contract, preparer.origins, solver)
+
+
+def _left_of(name: str, summary: AccessSummary, preparer: Preparer, solver: Solver, *, exact: bool) -> Unproved | None:
+    """What is not known of the array; ``None`` if every element is written."""
+    array = _Array.of(preparer.origins[name], preparer)
+    writing = [site for site in summary.sites if site.origin.name == name and _counts(site)]
+    sites = tuple(map(preparer.site, writing))
+    if array is None or not exact:
+        return Unproved(name, sites, (), exact=False)
+    left_out = _Coverage(array, preparer, solver).left_out([each for each in sites if _tells(each.site)])
+    return None if left_out is None else Unproved(name, sites, left_out, exact=True)
 
 
 def _counts(site: Site) -> bool:
@@ -136,10 +176,10 @@ class _Coverage:
     preparer: Preparer
     solver: Solver
 
-    def holds(self, sites: Sequence[PreparedSite]) -> bool:
-        """Whether every element of the array is written by one of ``sites``."""
+    def left_out(self, sites: Sequence[PreparedSite]) -> tuple[Term, ...] | None:
+        """What holds of an element that no candidate gets to; ``None`` where one of ``sites`` writes every element."""
         if any(fact is t.FALSE for fact in self.array.inside):
-            return True  # it has no elements
+            return None  # it has no elements
         missed = []
         for prepared in sites:
             conditions = self._reached(prepared)
@@ -147,9 +187,9 @@ class _Coverage:
                 continue
             left = [each for each in conditions if not self._follows(each)]
             if not left:
-                return True
+                return None
             missed.append(t.not_(t.and_(*left)))
-        return len(missed) > 1 and self._contradict(missed)
+        return None if len(missed) > 1 and self._contradict(missed) else (*self.array.inside, *missed)
 
     def _reached(self, prepared: PreparedSite) -> list[Term] | None:
         """What makes the write touch the element in the block, iterations and lanes of a candidate."""

@@ -185,7 +185,7 @@ def _behind_brackets(text: str) -> str:
 
 
 def broken(obligation: Obligation) -> str:
-    array = obligation.first.origin.name if obligation.first else ""
+    array = obligation.array
     if obligation.detail == MISALIGNED:
         return f"an access to `{array}` is not aligned to the elements it reads or writes"
     if obligation.code == TV.RACE_ATOMIC_MIXED and _of_two_widths(obligation.first, obligation.second):
@@ -247,6 +247,12 @@ NOT_EQUAL: Final = (
 SIZE_UNKNOWN = "nobody said how large `{0}` is, and no condition on that was found; a launch spec can say it"
 
 AS_OBSERVED = "the fault shows in contents that keep all that was observed of the arrays"
+
+FILLED_OTHERWISE = OpenReason(
+    TV.ARITHMETIC_OUT_OF_REACH,
+    "the array has stores, but none of the block's own is seen to write the same elements, under the same condition, "
+    "before; what other blocks wrote before is not followed",
+)
 
 LEFT_BEHIND = OpenReason(
     TV.TOKEN_INCOMPLETE_EXIT,

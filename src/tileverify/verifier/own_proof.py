@@ -267,6 +267,8 @@ class Explanation:
             conditions = (*obligation.conditions, t.not_(behind))
             if behind is not t.FALSE and own.solver.decide(conditions).answer is Answer.UNSATISFIABLE:
                 return messages.LEFT_BEHIND
+        if obligation.code == TV.UNFILLED_READ and not loaded_values(opened.conditions):
+            return messages.FILLED_OTHERWISE
         return why_open(own.kernel.protocols, obligation)
 
     def _improve(self, key: Key) -> None:

@@ -62,7 +62,8 @@ def verify(
         _Kernel(summary, parameters, options, solver_context, time.monotonic(), confirm, runs),
         Verification(launch),
     )
-    for stage in STAGES:
+    # Nothing wider is written whole because this launch is.
+    for stage in (stage for stage in STAGES if not launch.complete or stage not in WIDENING):
         so_far = stage(kernel, so_far)
         if so_far.ended:
             break
@@ -212,6 +213,7 @@ STAGES: Final[Sequence[Callable[[_Kernel, Verification], Verification]]] = (
     _own,
     _any_grid_at_leisure,
 )
+WIDENING: Final = (_any_launch, _any_grid, _any_grid_at_leisure)
 
 
 def _determined(kernel: _Kernel, so_far: Verification) -> Outcome:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tileverify.contract.as_terms import build_contract, contract_text
 from tileverify.contract.expression_parser import parse_condition, parse_size
 from tileverify.contract.launch import (
     Apply,
@@ -23,7 +25,9 @@ from tileverify.contract.launch import (
 )
 from tileverify.contract.spec import build_launch
 from tileverify.contract.spec_files import RawLaunch, read_pyproject, read_spec_file, spec_path
+from tileverify.contract.spec_text import spec_text
 from tileverify.system.errors import SpecError, UsageError
+from tileverify.verifier.certificate.launches import essence, launch_from_json, launch_to_json
 
 MATMUL = ("a", "b", "c", "n", "tm")
 PARAMETERS = {name: KernelParameter(name, constant=name == "tm") for name in MATMUL}
@@ -383,3 +387,51 @@ def test_a_name_that_is_described_by_itself(fields: str) -> None:
     """It has no value, and putting in what it stands for never ends."""
     with pytest.raises(SpecError, match="is described by itself"):
         build_launch(RawLaunch(tomllib.loads(f'kernel = "k"\n{fields}\n'), "k.tileverify.toml", 1, 0), "0", None)
+
+
+# ------------------------------------------------------------------------------------------- complete and empty
+def test_complete_and_empty_name_arrays(tmp_path: Path) -> None:
+    head = '[[launch]]\nkernel = "matmul"\ngrid = ["M"]\n'
+    spec = read(tmp_path, f'{head}complete = ["c"]\nempty = ["c", "b"]\n{ARGS}')
+    assert (spec.complete, spec.empty) == (("c",), ("c", "b"))
+    again = read(tmp_path, spec_text(spec, "0", ()))
+    assert (again.complete, again.empty) == (spec.complete, spec.empty)
+    assert launch_from_json(launch_to_json(spec)).empty == spec.empty
+    assert essence(spec) != essence(replace(spec, empty=()))
+    assert build_contract(spec).empty == {"c", "b"}
+    assert {"every element of c has to be written", "b holds nothing when the launch begins"} <= {*contract_text(spec)}
+
+
+@pytest.mark.parametrize(
+    ("field", "problem"),
+    [
+        ('complete = ["d"]', "complete[0]: 'd' is not an array argument of this launch"),
+        ('empty = ["n"]', "empty[0]: 'n' is not an array argument of this launch"),
+        ('empty = ["c", "c"]', "empty[1]: 'c' stands there twice"),
+        ('complete = "c"', "complete: must be a list of strings"),
+        ('empty = ["idx"]\ndata = ["range(idx, 0, 4)"]', "empty[0]: 'idx' is empty, but data says what it holds"),
+        ('empty = ["c"]\noverlap = [["a", "c"]]', "empty[0]: 'c' may overlap 'a', which is not empty"),
+        ('empty = ["c"]\nrequires = ["c is e"]', "empty[0]: 'c' may overlap 'e', which is not empty"),
+        ('empty = ["xs"]', "empty[0]: 'xs' is a list; only arrays can be empty"),
+        ('emtpy = ["c"]', "unknown key 'emtpy'; did you mean 'empty'?"),
+    ],
+)
+def test_mistakes_in_complete_and_empty(field: str, problem: str, tmp_path: Path) -> None:
+    args = 'a = "f32[N]", c = "f32[N]", e = "f32[N]", idx = "i32[N]", n = "i32"'
+    args += ', xs = { list = "f32[K]", length = "L" }'
+    parameters = tuple(map(KernelParameter, ("a", "c", "e", "idx", "n", "xs")))
+    error = failure(tmp_path, f'[[launch]]\nkernel = "k"\n{field}\nargs = {{ {args} }}\n', parameters)
+    assert problem in error.message
+    assert "\n" not in error.message
+
+
+def test_arrays_that_may_overlap_an_empty_one_are_listed_too(tmp_path: Path) -> None:
+    text = '[[launch]]\nkernel = "matmul"\nempty = ["a", "c"]\noverlap = [["a", "c"]]\n'
+    assert read(tmp_path, text + ARGS).empty == ("a", "c")
+
+
+def test_a_certificate_names_only_arrays_as_empty(tmp_path: Path) -> None:
+    spec = read(tmp_path, f'[[launch]]\nkernel = "matmul"\nempty = ["c"]\n{ARGS}')
+    for wrong in (["d"], ["n"], "c", [["c"]]):
+        with pytest.raises(SpecError):
+            launch_from_json({**launch_to_json(spec), "empty": wrong})

@@ -27,7 +27,7 @@ from ...frontend.bytecode.enums import MemoryOrdering
 from ...frontend.bytecode.model import Entry, Module, Op
 from ...frontend.bytecode.traverse import walk
 from ...results.claim import Claim, Confirmation, Enumerated, Shown, Touch
-from ...results.codes import BETWEEN_BLOCKS, CONFLICTS, EVENTS, TV
+from ...results.codes import BETWEEN_BLOCKS, CONFLICTS, EVENTS, FILLED, TV
 from ..interpreter import (
     BlockLog,
     BoundLaunch,
@@ -64,6 +64,7 @@ from .fault_places import (
     turned_round,
 )
 from .side_values import AccessWatch, Fault, SeenSide, telling_contents
+from .unfilled import every_block_of, never_written, read_unfilled
 from .whole_launch import whole_faults, whole_runs
 
 DEFAULT_BUDGET: Final = 1 << 29
@@ -89,7 +90,7 @@ class BothOrders:
     text: str
 
 
-OF_ACCESSES: Final = frozenset((*CONFLICTS, *EVENTS)) - {TV.ARITHMETIC_UNDEFINED}
+OF_ACCESSES: Final = frozenset((*CONFLICTS, *EVENTS, *FILLED)) - {TV.ARITHMETIC_UNDEFINED}
 """Claims about where accesses go, which values that are merely stored have no part in."""
 
 
@@ -148,13 +149,14 @@ class Replayer:
     def anywhere(self, launch: ConcreteLaunch, claim: Claim) -> Shown:
         """The fault between, or in, any blocks of the launch, and whether the launch could have shown it."""
         self.last_reason = None
-        if claim.code == UNDETERMINED:
+        if claim.code in (UNDETERMINED, TV.NEVER_WRITTEN):
             return Shown(claim, None, True)
         try:
             contents = next(iter(telling_contents(launch))) if self.entry.equal_stores else {}
             bound = self._bound(launch, claim, contents)
             with self.others.opened(self.budget, (claim.code, claim.offset_a, claim.offset_b)) as budget:
-                return self._anywhere(bound, launch, claim, budget)
+                look = self._unfilled_anywhere if claim.code == TV.UNFILLED_READ else self._anywhere
+                return look(bound, launch, claim, budget)
         except InterpreterStop as stop:
             self.last_reason = str(stop)
             return Shown(claim, None, True, cut=isinstance(stop, BudgetSpent))
@@ -205,6 +207,18 @@ class Replayer:
         cut = any(isinstance(stop, BudgetSpent) for stop in stops)
         return Shown(claim, None, unknown or at_stake(logs, claim), otherwise, wide, cut)
 
+    def _unfilled_anywhere(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim, budget: Budget) -> Shown:
+        steps = budget.left
+        for block in chosen_blocks(launch.grid, claim):
+            named = replace(claim, block_a=block)
+            try:
+                seen = self._seen(bound, launch, named, budget)
+            except NotConfirmed as failure:
+                self.last_reason = str(failure)
+            else:
+                return Shown(named, replace(seen, steps=steps - budget.left), True)
+        return Shown(claim, None, True)
+
     def _whole(
         self, launch: ConcreteLaunch, claim: Claim, budget: Budget, blocks: set[Block | None] | None = None
     ) -> tuple[Claim, Confirmation] | None:
@@ -239,9 +253,11 @@ class Replayer:
         try:
             if claim.code == UNDETERMINED:
                 return self._left_open(bound, launch, claim, budget)
+            if claim.code == TV.NEVER_WRITTEN:
+                return self._never_written(bound, launch, claim, budget)
             return self._seen_in_blocks(bound, launch, claim, budget)
         except NotConfirmed:
-            if claim.code == UNDETERMINED:
+            if claim.code in (UNDETERMINED, *FILLED):
                 raise
             whole = self._whole(launch, claim, budget, {claim.block_a, claim.block_b}) if self._synchronises else None
             if whole is None:
@@ -258,9 +274,16 @@ class Replayer:
             outside = {time: in_words(named, launch) for time, named in watch.found.items()}
             return confirm_event(bound.image, log, claim, outside, text)
         log = _run(bound, launch, memory, claim.block_a, budget)
+        if claim.code == TV.UNFILLED_READ:
+            return read_unfilled(bound.image, log, claim, budget, text)
         found = unordered(log, self._loops, budget) if claim.code == TV.UNORDERED_IN_BLOCK else doubled_lanes(log)
         schedule = BothOrders(log, log, True, text)
         return self._pick(bound.image, claimed_first(found, claim), schedule, launch, claim)
+
+    def _never_written(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim, budget: Budget) -> Confirmation:
+        memory = Memory(bound.image)
+        logs = [_run(bound, launch, memory, block, budget) for block in every_block_of(launch.grid)]
+        return never_written(bound.image, logs, claim, f"{NAME}, all blocks one after the other")
 
     def _left_open(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim, budget: Budget) -> Confirmation:
         log = _run(bound, launch, Memory(bound.image), claim.block_a, budget, conduct=ONLY_OPEN)
@@ -405,7 +428,7 @@ def _entry_named(module: Module, symbol: str) -> Entry:
 
 
 def _check_claim(launch: ConcreteLaunch, claim: Claim) -> None:
-    if claim.code not in (*CONFLICTS, *EVENTS, UNDETERMINED):
+    if claim.code not in (*CONFLICTS, *EVENTS, *FILLED, UNDETERMINED):
         raise NotConfirmed(f"{claim.code} is not something that a run can show")
     blocks = [claim.block_a]
     if claim.code in BETWEEN_BLOCKS:

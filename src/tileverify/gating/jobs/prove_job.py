@@ -135,7 +135,7 @@ def _decided(claim: Claimed, specs: SourceSpecs, request: SubmissionRequest) -> 
         line = None if isinstance(error, SpecError) else error.line
         return _answer(_error(claim, file, _code_of(error), error.message, line))
     if request.any_grid:
-        unit = replace(unit, launch=replace(unit.launch, grid=None, grid_text=()))
+        unit = replace(unit, launch=replace(unit.launch, grid=None, grid_text=(), complete=()))
     asked = CheckOptions(deny_requires=request.deny_requires, certificate=request.bundles, complete=request.complete)
     result = check_unit(unit, asked)
     narrower = tuple(map(harmless_text, narrowing(unit.launch, result.requires)))

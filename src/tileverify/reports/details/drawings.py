@@ -31,7 +31,7 @@ from ...contract.launch import Block, ConcreteLaunch, EntryParameter
 from ...frontend.bytecode.model import Entry, Module, Op, PartitionViewType, StridedViewType
 from ...results import Finding, KernelResult, SourceSite, Witness
 from ...results.claim import Claim, claim_from_json
-from ...results.codes import BETWEEN_BLOCKS, EVENTS, TV
+from ...results.codes import BETWEEN_BLOCKS, EVENTS, FILLED, TV
 from ...results.details import Box, Drawing, SideDrawing, Step, Track
 
 LARGEST_RANK: Final = 6
@@ -146,7 +146,7 @@ class _Fault:
         a, b = places.get(self.witness.block_a), places.get(self.witness.block_b or self.witness.block_a)
         if a is None or b is None:
             return []
-        if self.claim.code in EVENTS:
+        if self.claim.code in (*EVENTS, *FILLED):
             return self._one_sided(found[a], a)
         if self.claim.code == TV.DUPLICATE_LANES:
             return [

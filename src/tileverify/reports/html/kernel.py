@@ -15,7 +15,7 @@ from ...contract.expressions import print_expression
 from ...contract.facts.kinds import meaning_of
 from ...contract.launch import Apply, DataFact, Expression, Number, SameArray
 from ...results import ContractOrigin, Finding, KernelResult, PlaybackFile, SourceSite, Verdict, Witness
-from ...results.codes import CODES, Code, Family, Tier
+from ...results.codes import CODES, TV, Code, Family, Tier
 from ...results.conditional import conjunction, is_conditional, suppressed_because, undetermined, verdict_word
 from ...results.details import Drawing, IrLine, ObligationDetail, SideDrawing, State
 from ...results.json_report import Json
@@ -244,10 +244,13 @@ def _site(position: int, site: SourceSite, finding: Finding) -> SiteView:
         who = f"{names['ab'[position]]}, block {block}" if two and "block" not in names["a"] else f"block {block}"
     memory = site.access in ("load", "store", "atomic")
     target = finding.target(site) if memory else site.array
+    action = f"{site.access} {target}".strip() if site.access else ""
+    if witness is not None and finding.code == TV.NEVER_WRITTEN:  # no block is at fault alone
+        who, action = "", f"does not get to {witness.element}"
     return SiteView(
         mark=mark,
         who=who,
-        action=f"{site.access} {target}".strip() if site.access else "",
+        action=action,
         place=_place(site),
         line=site.line,
         file=site.file or "",
@@ -273,7 +276,7 @@ def _launch(witness: Witness) -> Iterator[tuple[str, str]]:
 
 def _table(finding: Finding) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     witness = finding.witness
-    if witness is None:
+    if witness is None or finding.code == TV.NEVER_WRITTEN:
         return (), ()
     names = side_names(finding)
     heads = ("value",) if witness.block_b is None else (names["a"], names["b"])

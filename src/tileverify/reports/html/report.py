@@ -15,6 +15,7 @@ from ...results.details import DrawnDifference, EqualitySection, UnequalValues
 from ...results.json_report import Json, json_report
 from ...system.errors import UsageError
 from ...system.printable import printable
+from ..findings import never_written
 from ..history import History
 from ..snippets import Snippets
 from .overview import Overview
@@ -215,6 +216,7 @@ def templates() -> Environment:
     )
     environment.filters["duration"] = duration
     environment.filters["code"] = _with_code
+    environment.filters["never_written"] = never_written
     return environment
 
 

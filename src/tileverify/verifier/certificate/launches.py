@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -45,6 +45,7 @@ def launch_to_json(launch: LaunchSpec) -> Json:
         **({"allow": list(launch.allow)} if launch.allow else {}),
         **({"calls": calls_table(launch.calls)} if launch.calls else {}),
         **({"names": list(launch.names)} if launch.names else {}),
+        **({"empty": list(launch.empty)} if launch.empty else {}),
     }
 
 
@@ -62,6 +63,8 @@ def contract_lines(launch: LaunchSpec) -> Iterator[tuple[str, str]]:
     yield from (("assumes", print_data_fact(fact)) for fact in launch.data)
     for label, groups in (("alias", launch.alias), ("overlap", launch.overlap)):
         yield from ((label, " and ".join(sorted(group))) for group in groups)
+    if launch.empty:
+        yield "empty", f"{', '.join(launch.empty)}, when the launch begins"
     yield from (("trusts", text) for text in trusted_text(launch.trust))
     yield from (("allows", text) for text in allowed_text(launch.allow))
     yield from (("declares", call.text) for call in launch.calls)
@@ -106,6 +109,7 @@ def launch_from_json(document: Mapping[str, Any], kernel: str = "") -> LaunchSpe
             allow=read_allow(document.get("allow", []), (names := [each.name for each in flat(arguments)])),
             calls=read_calls(document.get("calls", {}), names),
             names=read_names(document.get("names", []), (each.name for each in flat(arguments))),
+            empty=_arrays(document.get("empty", []), arguments),
         )
         check_meanings(launch, widened=True)
         return launch
@@ -129,6 +133,7 @@ def essence(launch: LaunchSpec) -> LaunchSpec:
         allow=launch.allow,
         calls=launch.calls,
         names=launch.names,
+        empty=launch.empty,
     )
 
 
@@ -166,6 +171,14 @@ def _groups(value: object) -> tuple[frozenset[str], ...]:
     if not isinstance(value, list) or not all(isinstance(group, list) for group in value):
         raise SpecError("arrays that may overlap stand in no lists")
     return tuple(frozenset(_text(name, "an array that may overlap") for name in group) for group in value)
+
+
+def _arrays(value: object, arguments: Iterable[Argument]) -> tuple[str, ...]:
+    """Names of arrays among the arguments."""
+    known = {argument.name for argument in flat(arguments) if isinstance(argument, ArrayArgument)}
+    if not isinstance(value, list) or not all(name in known for name in value):
+        raise SpecError("what is empty is no array")
+    return tuple(value)
 
 
 def _argument_from_json(document: Mapping[str, Any]) -> Argument:

@@ -122,6 +122,7 @@ def summary_read_again(
             claims,
             launch.sharing(),
             partial(excluded, solver),
+            launch.empty,
         )
     except Misread as error:
         raise CertificateError(f"the bytecode does not do what the certificate says: {error.message}", file) from None

@@ -84,6 +84,15 @@ def _meet_in_array(first: PreparedSite, second: PreparedSite, contract: Contract
     )
 
 
+def one_place(first: PreparedSite, second: PreparedSite, rename: Renaming) -> Term:
+    """The bytes that ``second`` touches are among those of ``first``, renamed, in one array, both being live."""
+    a, b = first.place, second.place
+    if isinstance(a, IndexFootprint) and isinstance(b, IndexFootprint):
+        return t.and_(*(t.eq(rename(c), d) for c, d in zip(a.coordinates, b.coordinates, strict=True)))
+    x, y = _bytes(first), _bytes(second)
+    return t.eq(rename(x.offset), y.offset) if x.size >= y.size else t.FALSE
+
+
 def overlap_distance(first: Origin, second: Origin) -> Term:
     """Bytes from the first byte of ``first`` to that of ``second`` where the two may overlap in any way.
 

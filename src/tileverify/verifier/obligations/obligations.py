@@ -13,6 +13,7 @@ site, primed for the second copy (`footprint_overlap`), what must be impossible 
     TV302                 g and live and (f < 0 or f >= size),  g and live and f % width != 0
     TV303                 g and index * step + tile > shape
     TV401, TV402          g and not condition
+    TV712                 g and live and no store that w orders before it wrote f      (`initial_contents`)
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from .footprint_overlap import (
     renamed,
     touches,
 )
+from .initial_contents import unfilled
 from .layout import ByteFootprint, IndexFootprint, Place
 
 
@@ -66,6 +68,11 @@ class Obligation:
     detail: str = ""
     side_conditions: tuple[tuple[Term, ...], ...] = ()
 
+    @property
+    def array(self) -> str:
+        """The array of the first access; of TV711, which is about no single one, its ``detail``."""
+        return self.first.origin.name if self.first is not None else self.detail
+
 
 def every_obligation(
     sites: Sequence[PreparedSite],
@@ -87,6 +94,8 @@ def every_obligation(
     for prepared in sites:
         if wanted(prepared.site):
             yield from bounds(prepared)
+            if (conditions := unfilled(prepared, sites, contract)) is not None:
+                yield Obligation(TV.UNFILLED_READ, conditions, prepared.site)
         if wanted(prepared.site, prepared.site):
             yield from one_address(prepared, contract)
     for first, second in combinations_with_replacement(sites, 2):

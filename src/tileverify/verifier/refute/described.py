@@ -33,6 +33,7 @@ from ...contract.terms.evaluate import Value, evaluate
 from ...contract.variables import BID, GRID, argument_address, list_length, scalar_variable
 from ...frontend.symbolic.summary import Origin, Promise, Site
 from ...results.claim import Claim
+from ...results.codes import FILLED
 from ..obligations.answers import Model
 from ..obligations.fact_use import about_lists, list_of
 from ..obligations.footprint_overlap import PRIME, CopyLevel, PrimedCopy, overlap_distance
@@ -317,6 +318,7 @@ def concrete_claim(obligation: Obligation, model: Model) -> Claim:
         block_b=_block(model, block_ids(PRIME)) if obligation.level == CopyLevel.BLOCK else None,
         offset_a=_offset(obligation.first or obligation.promise),
         offset_b=_offset(obligation.second),
+        array=obligation.array if obligation.code in FILLED else "",
     )
 
 

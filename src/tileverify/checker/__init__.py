@@ -54,6 +54,7 @@ def read_again(
     ev = SummaryChecker(module, entry, claims, STEPS, refutes, may_overlap)
     ev.env.update(values)
     ev.elements.update(holds)
+    ev.addresses |= {each.argument for each in parameters if each.role is Role.ADDRESSES}
     ev.known |= {axis.symbol for axis in (*BID, *GRID)}
     for number in values.values():
         if isinstance(number, Term) and number.kind is TermKind.VAR:
@@ -106,7 +107,8 @@ def described(
     for value, parameter in pairs:
         element = _element(value)
         if isinstance(element, PointerType):
-            kind = OriginKind.LIST if parameter.role is Role.LIST_POINTER else OriginKind.PARAMETER
+            listed = parameter.role in (Role.LIST_POINTER, Role.ADDRESSES)
+            kind = OriginKind.LIST if listed else OriginKind.PARAMETER
             sizes, strides = (
                 tuple(number for _, number in sorted(numbers.get((parameter.argument, role), {}).items()))
                 for role in (Role.SHAPE, Role.STRIDE)

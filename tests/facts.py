@@ -31,8 +31,8 @@ def keeps(fact: DataFact, arrays: Mapping[str, Array], value: Callable[[Expressi
         return _number(own, keys, amount) if fact.kind == "ranks" else _apart(list(taken), low, high)
     if fact.kind in ("distinct_where", "in_segments"):
         return _beside(fact.kind, *(list(map(int, arrays[name])) for name in fact.arrays), excused=excused)
-    if fact.kind in ("column_range", "unique_rows"):
-        return _of_table(fact.kind, a, inside, amount)
+    if fact.kind in ("value_at", "column_range", "unique_rows"):
+        return _at_places(fact.kind, a, inside, amount, low)
     match fact.kind:
         case "range":
             return all(inside[i] or int(a[i]) in excused for i in places)
@@ -69,8 +69,12 @@ def _apart(taken: list[int], low: int | None, high: int | None) -> bool:
     return len(set(taken)) == len(taken) and (low is None or high is None or all(low <= x < high for x in taken))
 
 
-def _of_table(kind: str, a: Array, inside: Mapping[tuple[int, ...], bool], column: int | None) -> bool:
+def _at_places(
+    kind: str, a: Array, inside: Mapping[tuple[int, ...], bool], column: int | None, value: int | None
+) -> bool:
     """``inside``: which elements are within the limits of the column."""
+    if kind == "value_at":
+        return column in range(a.size) and int(a.reshape(-1)[column]) == value
     if kind == "column_range":
         return all(within for place, within in inside.items() if place[1] == column)
     rows = [tuple(map(int, row)) for row in a]

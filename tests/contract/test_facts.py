@@ -301,7 +301,7 @@ def test_two_names_of_one_element_are_not_told_apart(kind: FactKind) -> None:
         for everywhere in (True, False):
             assert not unkept(wide, random, everywhere=everywhere, injective=False), wide
         said += 1
-    assert said > 20
+    assert said > 10
 
 
 @KINDS

@@ -36,8 +36,10 @@ SCHEDULES = (
 LARGE = {
     "clamp_rows_in_64_bits": "its arrays have 12 GB",
     "embedding_in_32_bits": "its table has 400 MB",
+    "grouped_matmul": "tests/commands/test_triton_addresses.py runs it",
     "persistent_matmul": "132 programs",
     "persistent_descriptor_matmul": "132 programs",
+    "scale_each": "tests/commands/test_triton_addresses.py runs it",
     "scale_persistent": "132 programs",
     "scale_while": "132 programs",
 }

@@ -56,6 +56,7 @@ def read_again(
     ev = SummaryChecker(module, entry, claims, STEPS, refutes, may_overlap, empty)
     ev.env.update(values)
     ev.elements.update(holds)
+    ev.addresses |= {each.argument for each in parameters if each.role is Role.ADDRESSES}
     ev.known |= {axis.symbol for axis in (*BID, *GRID)}
     for number in values.values():
         if isinstance(bits := bits_of(number), Term) and bits.kind is TermKind.VAR:
@@ -108,7 +109,8 @@ def described(
     for value, parameter in pairs:
         element = _element(value)
         if isinstance(element, PointerType):
-            kind = OriginKind.LIST if parameter.role is Role.LIST_POINTER else OriginKind.PARAMETER
+            listed = parameter.role in (Role.LIST_POINTER, Role.ADDRESSES)
+            kind = OriginKind.LIST if listed else OriginKind.PARAMETER
             sizes, strides = (
                 tuple(number for _, number in sorted(numbers.get((parameter.argument, role), {}).items()))
                 for role in (Role.SHAPE, Role.STRIDE)

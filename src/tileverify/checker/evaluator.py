@@ -85,6 +85,7 @@ class SummaryChecker:
         self.inert = inert_assumptions(entry)
         self.elements: dict[str, ScalarType] = {}
         self.ranks: dict[str, int] = {}
+        self.addresses: set[str] = set()  # lists that are addresses alone
         self.cast: dict[tuple[tuple[int, Term], ...], Origin] = {}  # by the summands of its address
         self.known: set[Symbol | Function] = set()
         self.living = _living(entry.body, self.ordinal)

@@ -134,8 +134,10 @@ def of_pointer(ev: SummaryChecker, op: Op, pointer: Address, mask: Term | None) 
     result = op.results[0]
     if scalar(result).is_float:
         return _float_at(ev, op, pointer, mask)
-    if unchanged(ev, op, pointer.origin) and pointer.origin.kind is not OriginKind.LIST:
-        value: Value = _at_first(ev, op, pointer.origin, pointer.offset)
+    if pointer.origin.kind is OriginKind.LIST:
+        value: Value = _word_of_addresses(ev, op, pointer)
+    elif unchanged(ev, op, pointer.origin):
+        value = _at_first(ev, op, pointer.origin, pointer.offset)
     else:
         value = ev.any_value(op, result)
     pad = op.optional("pad")
@@ -150,6 +152,8 @@ def of_view(ev: SummaryChecker, op: Op, view: Tiling, place: ViewFootprint) -> V
     result = op.results[0]
     if scalar(result).is_float:
         return _float_in(ev, op, view, place)
+    if place.origin.kind is OriginKind.LIST and place.origin.name in ev.addresses:
+        return ev.any_value(op, result)
     if place.origin.kind is OriginKind.LIST and memory_name(place.origin) not in ev.claims.written:
         return _descriptor(ev, op, view, place)
     if not unchanged(ev, op, place.origin):
@@ -174,7 +178,7 @@ def _float_at(ev: SummaryChecker, op: Op, pointer: Address, mask: Term | None) -
 
 
 def _float_in(ev: SummaryChecker, op: Op, view: Tiling, place: ViewFootprint) -> Opaque:
-    if not ev.entry.equal_stores or not unchanged(ev, op, place.origin):
+    if not ev.entry.equal_stores or not unchanged(ev, op, place.origin) or place.origin.kind is OriginKind.LIST:
         return OWN
     elements = add(*(mul(at, stride) for at, stride in zip(place.coordinates, place.strides, strict=True)))
     inside = _at_first(ev, op, place.origin, add(place.base, scale(place.element_bytes, elements)))
@@ -185,6 +189,18 @@ def _float_in(ev: SummaryChecker, op: Op, view: Tiling, place: ViewFootprint) ->
 def _any_bits(ev: SummaryChecker, op: Op, suffix: str) -> Term:
     function = ev.declared(Function(ev.name(op, suffix), Scope.BLOCK))
     return apply(function, *ev.iterations, *lanes(shape(op.results[0])))
+
+
+def _word_of_addresses(ev: SummaryChecker, op: Op, pointer: Address) -> Value:
+    """Of a list that is passed as addresses, each 64-bit word is where one array begins; other loads give anything."""
+    result, name, at = op.results[0], pointer.origin.name, pointer.offset
+    constant, parts = linear_parts(at)
+    whole = all(factor % 8 == 0 for factor in (constant, *(factor for factor, _ in parts)))
+    if name not in ev.addresses or not whole or scalar(result).bits != 64 or not unchanged(ev, op, pointer.origin):
+        return ev.any_value(op, result)
+    ev.ranks[name] = 0
+    number = add(const(constant // 8), *(scale(factor // 8, part) for factor, part in parts))
+    return apply(ev.declared(list_word(name, "address")), number)
 
 
 def unchanged(ev: SummaryChecker, op: Op, origin: Origin) -> bool:

@@ -201,9 +201,10 @@ def print_description(argument: Argument) -> str:
             return f'"{dtype}"'
         case ScalarArgument(dtype=dtype, value=value) if value is not None:
             return f'"{dtype} = {print_expression(value)}"'
-        case ListArgument(element=element, length=length, each=each):
+        case ListArgument(element=element, length=length, each=each, addresses=addresses):
             more = f", elements = [{', '.join(map(print_description, each))}]" if each else ""
-            return f'{{ list = "{print_array(element)}", length = "{print_expression(length)}"{more} }}'
+            word = "addresses" if addresses else "list"
+            return f'{{ {word} = "{print_array(element)}", length = "{print_expression(length)}"{more} }}'
         case TupleArgument(items=items, fields=None):
             return f"[{', '.join(print_description(item) for item in items)}]"
         case TupleArgument(items=items, fields=fields) if fields is not None:
@@ -251,10 +252,10 @@ def print_constant(value: object) -> str:
 #
 # A string describes an array or a scalar, a number is a constant (or a run-time scalar where the kernel declares
 # no ``ct.Constant``), a list or a table is a tuple, ``{ list = ..., length = ... }`` a list of arrays,
-# ``{ desc = ..., block = ... }`` a tensor descriptor.
+# ``{ addresses = ..., length = ... }`` the addresses of one, ``{ desc = ..., block = ... }`` a tensor descriptor.
 
 
-_LIST_KEYS: Final = ("list", "length", "elements")
+_LIST_KEYS: Final = ("list", "addresses", "length", "elements")
 _DESCRIPTOR_KEYS: Final = ("desc", "block", "padding")
 _LEAST_BYTES: Final = 16
 """Of a descriptor's block along the last axis: Triton refuses less."""
@@ -282,7 +283,7 @@ def read_argument(name: str, value: object, parameter: KernelParameter | None) -
                 for i, item in enumerate(value)
             ]
             return TupleArgument(name, tuple(items))
-        case dict() if "list" in value:
+        case dict() if "list" in value or "addresses" in value:
             return _list(name, value, parameter)
         case dict() if "desc" in value:
             return read_descriptor(name, value)
@@ -335,14 +336,18 @@ def _list(name: str, value: Mapping[str, Any], parameter: KernelParameter | None
     for key in value:
         if key not in _LIST_KEYS:
             raise SpecError(f"unknown key '{key}'{suggestion(key, _LIST_KEYS)} in a list of arrays")
-    text, length = value["list"], value.get("length")
+    if "list" in value and "addresses" in value:
+        raise SpecError("a list of arrays is given by 'list' or by 'addresses', not by both")
+    word = "addresses" if "addresses" in value else "list"
+    example = f'{{ {word} = "f32[M, N]", length = "L" }}'
+    text, length = value[word], value.get("length")
     if not isinstance(text, str):
-        raise SpecError('a list is described as { list = "f32[M, N]", length = "L" }')
+        raise SpecError(f"a list is described as {example}")
     element = parse_description(name, text)
     if not isinstance(element, ArrayArgument):
         raise SpecError(f"'{text}': the elements of a list are arrays")
     if not is_text_or_integer(length):
-        raise SpecError('the length of a list is missing, as in { list = "f32[M, N]", length = "L" }')
+        raise SpecError(f"the length of a list is missing, as in {example}")
     extent = parse_size(str(length))
     check_extent(extent, "length", 32)
     described = _with_annotation(element, parameter)
@@ -350,7 +355,8 @@ def _list(name: str, value: Mapping[str, Any], parameter: KernelParameter | None
     each = value.get("elements", [])
     if not isinstance(each, list) or not all(isinstance(text, str) for text in each):
         raise SpecError('the elements of a list are texts, as in elements = ["f32[64, 32]", "f32[128, 32]"]')
-    return ListArgument(name, described, extent, tuple(list_elements(name, each, described, extent)))
+    arrays = tuple(list_elements(name, each, described, extent))
+    return ListArgument(name, described, extent, arrays, addresses=word == "addresses")
 
 
 def read_descriptor(name: str, value: Mapping[str, Any]) -> ArrayArgument:

@@ -67,11 +67,6 @@ def array_layout(array: ArrayArgument) -> tuple[tuple[Term, ...], tuple[Term, ..
     return sizes, strides
 
 
-def extent_of(array: ArrayArgument, element_bytes: int) -> Term:
-    """Bytes from an array's first element to the end of its last one."""
-    return extent(*array_layout(array), element_bytes)
-
-
 def extent(shape: Sequence[Term], strides: Sequence[Term], element_bytes: int) -> Term:
     """``element_bytes * (1 + sum((shape - 1) * stride))``, or 0 for an array without elements."""
     steps = (t.mul(t.sub(n, t.ONE), s) for n, s in zip(shape, strides, strict=True))

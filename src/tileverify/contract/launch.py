@@ -173,13 +173,15 @@ class TupleArgument:
 class ListArgument:
     """A list of arrays of one description; names inside ``element`` are fresh for each element.
 
-    ``each``: what every array is like, in numbers, where the spec says so.
+    ``each``: what every array is like, in numbers, where the spec says so.  ``addresses``: the kernel gets the arrays'
+    addresses alone, as an array of 64-bit integers, and neither sizes, strides nor the length.
     """
 
     name: str
     element: ArrayArgument
     length: Expression
     each: tuple[ArrayArgument, ...] = ()
+    addresses: bool = False
 
 
 Argument: TypeAlias = ArrayArgument | ScalarArgument | ConstantArgument | TupleArgument | ListArgument
@@ -322,6 +324,7 @@ class Role(enum.Enum):
     SCALAR = "scalar"
     LIST_POINTER = "list pointer"
     LIST_LENGTH = "list length"
+    ADDRESSES = "array of addresses"
     PARTITION = "partition"
 
 

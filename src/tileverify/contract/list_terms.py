@@ -8,7 +8,7 @@ from typing import Final
 
 from ..system.errors import SpecError
 from . import terms as t
-from .element_types import INDEX_MAX
+from .element_types import INDEX_MAX, LENGTH_BITS
 from .expressions import constant_value, free_names, substitute
 from .launch import (
     ArrayArgument,
@@ -16,6 +16,7 @@ from .launch import (
     Expression,
     ListArgument,
     Name,
+    Number,
     SameArray,
     expressions_of,
     strides_of,
@@ -24,12 +25,12 @@ from .launch import (
 from .terms import Scope, Term
 from .variables import argument_address
 
-_PARTS: Final = ("address", "shape", "strides")
+_PARTS: Final = ("address", "index", "shape", "strides")
 
 
 def member_of_list(name: str, lists: Container[str]) -> tuple[str, str]:
-    """The list and the word (``address``, ``shape[0]``, ``strides[1]``) that ``name`` stands for; two empty strings for
-    any other name."""
+    """The list and the word (``address``, ``index``, ``shape[0]``, ``strides[1]``) that ``name`` stands for; two empty
+    strings for any other name."""
     listed, dot, word = name.rpartition(".")
     return (listed, word) if dot and listed in lists and word.partition("[")[0] in _PARTS else ("", "")
 
@@ -53,13 +54,15 @@ def member_variable(listed: ListArgument, word: str) -> Term:
     """What a condition on every array of a list calls a word (``address``, ``shape[0]``) of an array's descriptor."""
     if word == "address":
         return argument_address(listed.name)
+    if word == "index":
+        return t.var(f"{listed.name}.index", Scope.LAUNCH, 0, INDEX_MAX[LENGTH_BITS])
     return t.var(f"{listed.name}.{word}", Scope.LAUNCH, 0, INDEX_MAX[listed.element.index_bits])
 
 
 def described_member(listed: ListArgument, word: str) -> Term:
     """The same as far as the list's description says what the word is of all its arrays."""
     part, _, rest = word.partition("[")
-    if part == "address" or listed.each:
+    if part in ("address", "index") or listed.each:
         return member_variable(listed, word)
     element, dim = listed.element, int(rest.rstrip("]"))
     if part == "strides" and element.strides is None:
@@ -68,9 +71,9 @@ def described_member(listed: ListArgument, word: str) -> Term:
     return t.const(known) if isinstance(known, int) else member_variable(listed, known or word)
 
 
-def member_values(listed: ListArgument, shape: Sequence[int], strides: Sequence[int]) -> dict[Term, Term]:
-    """What conditions on every array of a list mean by sizes and strides in an array with these."""
-    return {
+def member_values(listed: ListArgument, index: int, shape: Sequence[int], strides: Sequence[int]) -> dict[Term, Term]:
+    """What conditions on every array of a list mean by number, sizes and strides in array ``index``, with these."""
+    return {member_variable(listed, "index"): t.const(index)} | {
         member_variable(listed, f"{part}[{d}]"): t.const(number)
         for part, numbers in (("shape", shape), ("strides", strides))
         for d, number in enumerate(numbers)
@@ -79,10 +82,10 @@ def member_values(listed: ListArgument, shape: Sequence[int], strides: Sequence[
 
 def values_of_each(listed: ListArgument) -> Iterator[dict[Term, Term]]:
     """The same of every array that the list's description gives in numbers."""
-    for array in listed.each:
+    for index, array in enumerate(listed.each):
         dims = range(len(array.shape))
         shape, strides = ([described_number(array, part, d) for d in dims] for part in ("shape", "strides"))
-        yield member_values(listed, shape, strides)
+        yield member_values(listed, index, shape, strides)
 
 
 def described_number(array: ArrayArgument, part: str, d: int) -> int:
@@ -98,7 +101,8 @@ def described_number(array: ArrayArgument, part: str, d: int) -> int:
 # In a condition, ``xs.address``, ``xs.shape[d]`` and ``xs.strides[d]`` of a list ``xs`` are those of an array of it,
 # and the condition is said of every one.  Such a condition speaks of the arrays of one list alone, and of a list that
 # has arrays: a launch with an empty one is none of the contract's.  The same holds of the numbers of a data fact:
-# ``range(idx, 0, xs.shape[0])`` is said once for every array of ``xs``, with the size of that array.
+# ``range(idx, 0, xs.shape[0])`` is said once for every array of ``xs``, with the size of that array.  In facts
+# ``xs.index`` is the array's number in the list, from 0 on.
 
 
 def list_spoken_of(condition: Expression | SameArray, lists: Container[str]) -> str | None:
@@ -126,7 +130,8 @@ def said_of_each(facts: Iterable[DataFact], arrays: Mapping[str, Sequence[str]])
         if listed is None:
             yield fact
         else:
-            yield from (with_expressions(fact, partial(of_array, listed=listed, array=name)) for name in arrays[listed])
+            for number, name in enumerate(arrays[listed]):
+                yield with_expressions(fact, partial(of_array, listed=listed, array=name, number=number))
 
 
 def lists_spoken_of(
@@ -137,10 +142,11 @@ def lists_spoken_of(
     return list(dict.fromkeys(name for name in found if name is not None))
 
 
-def of_array(condition: Expression, listed: str, array: str) -> Expression:
-    """What a condition on the arrays of a list says of one of them, which is called ``array``."""
+def of_array(condition: Expression, listed: str, array: str, number: int = 0) -> Expression:
+    """What a condition on the arrays of a list says of one of them, which is called ``array``; ``number``: which."""
     found = {name: member_of_list(name, (listed,))[1] for name in free_names(condition)}
-    return substitute(condition, {name: Name(f"{array}.{word}") for name, word in found.items() if word})
+    meant = {name: Name(f"{array}.{word}") for name, word in found.items() if word and word != "index"}
+    return substitute(condition, meant | {name: Number(number) for name, word in found.items() if word == "index"})
 
 
 def of_arrays(condition: Expression, listed: str, arrays: Iterable[str]) -> Iterator[Expression]:
@@ -149,7 +155,7 @@ def of_arrays(condition: Expression, listed: str, arrays: Iterable[str]) -> Iter
 
 
 def member_names(listed: ListArgument) -> Iterator[str]:
-    """``xs.address``, and of each dimension ``xs.shape[d]`` and ``xs.strides[d]``."""
+    """``xs.address``, and of each dimension ``xs.shape[d]`` and ``xs.strides[d]``; conditions do not name numbers."""
     yield f"{listed.name}.address"
     for dim in range(len(listed.element.shape)):
         yield f"{listed.name}.shape[{dim}]"

@@ -110,7 +110,8 @@ class LaunchNames:
         """The same, for what must be true or false; it may say of arrays that they are aligned."""
         aligned = alignments([expression], {*self.arrays, *self.lists})
         known: dict[str, Expression] = {f"{name}{ADDRESS}": Number(0) for name in aligned}
-        known |= self._of_lists(free_names(expression) - known.keys())
+        names = free_names(expression) - known.keys()
+        known |= self._of_lists(name for name in names if not name.endswith(_INDEX))
         list_spoken_of(expression, self.lists)
         self.check(substitute(expression, known))
         self._check_flags(expression)
@@ -127,12 +128,13 @@ class LaunchNames:
             self.check(substitute(expression, self._of_lists(free_names(expression))))
 
     def _of_lists(self, names: Iterable[str]) -> dict[str, Expression]:
-        """A number for each of the ``names`` for sizes and strides of the arrays in a list."""
+        """A number for each of the ``names`` for numbers, sizes and strides of the arrays in a list."""
         known: dict[str, Expression] = {}
         for name in names:
             listed, word = member_of_list(name, self.lists)
             if listed and word != "address":
-                self._check_dimension(name, word, len(self.lists[listed].element.shape))
+                if word != "index":
+                    self._check_dimension(name, word, len(self.lists[listed].element.shape))
                 known[name] = Number(0)
         return known
 
@@ -157,6 +159,8 @@ class LaunchNames:
             return
         if dot and member == "address" and array in self.arrays.keys() | self.lists.keys():
             raise SpecError(f"'{name}': addresses have a place in 'requires' alone, as in '{name} % 16 == 0'")
+        if dot and member == "index" and array in self.lists:
+            raise SpecError(f"'{name}': the number of an array has a place in 'data' alone")
         if name in self.arrays:
             raise SpecError(f"'{name}' is an array, not an integer; write {name}.shape[0] for its size")
         if name in self.others:
@@ -225,6 +229,9 @@ def _integer_constants(name: str, value: Any) -> Iterator[tuple[str, int]]:
 # ``requires = ["K % 64 == 0"]`` says that 64 divides ``K``; then 64 divides ``K * N`` and 128 divides ``2 * K``.
 # Whatever the compiler is told as a divisibility fact comes from here, so the proof can show it again.
 
+
+_INDEX: Final = ".index"
+"""``xs.index`` is the number of an array in the list ``xs``."""
 
 ADDRESS: Final = ".address"
 """``x.address`` is that of the first element of ``x``."""

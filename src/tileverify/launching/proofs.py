@@ -327,7 +327,8 @@ def touched_by(unit: KernelUnit) -> Touched:
     try:
         summary = summary_of(decoded(unit), unit)
     except UnsupportedOperation:
-        pointers = (each for each in unit.parameters if each.role in (Role.POINTER, Role.LIST_POINTER))
+        roles = (Role.POINTER, Role.LIST_POINTER, Role.ADDRESSES)
+        pointers = (each for each in unit.parameters if each.role in roles)
         return Touched(frozenset(each.argument for each in pointers), frozenset())
     places = [(site.origin, place(site)) for site in summary.sites]
     views = {origin.name for origin, _ in places if origin.kind is OriginKind.PARAMETER}

@@ -149,7 +149,8 @@ class GpuKernel:
         rows: dict[str, driver.DeviceMemory] = {}
         places: dict[str, tuple[int, int]] = {}
         for name, arrays in (lists or {}).items():
-            rows[name] = driver.DeviceMemory(self.device, descriptors(arrays))
+            alone = any(each.role is Role.ADDRESSES and each.argument == name for each in self.parameters)
+            rows[name] = driver.DeviceMemory(self.device, descriptors(arrays, addresses_alone=alone))
             places[name] = rows[name].address, len(arrays)
         parameters = packed(self.parameters, self.types, values, places)
         return Plan(self, grid, parameters, tuple(rows.values()), early and driver.starts_early(self.device))
@@ -204,8 +205,9 @@ def packed(
     return Packed(ctypes.addressof(addresses), (memory, addresses))
 
 
-def descriptors(arrays: Sequence[ArrayValue]) -> bytes:
-    """A row for each array of a list: address, sizes and strides as 64-bit words (cuda.tile's calling convention).
+def descriptors(arrays: Sequence[ArrayValue], *, addresses_alone: bool = False) -> bytes:
+    """A row for each array of a list: address, sizes and strides as 64-bit words (cuda.tile's calling convention), or
+    its address alone.
 
     Raises `LaunchRefused` for what does not fit its word.
     """
@@ -215,7 +217,7 @@ def descriptors(arrays: Sequence[ArrayValue]) -> bytes:
             *(_index("a size or stride in a list", n, "i64") for n in words),
         ]
         for array in arrays
-        for words in [(*array.shape, *array.strides)]
+        for words in [() if addresses_alone else (*array.shape, *array.strides)]
     )
     return b"".join(word for row in rows for word in row) or bytes(_SLOT)
 
@@ -229,7 +231,7 @@ def _bytes(
     parameter: EntryParameter, type_: str, values: Mapping[str, Value], lists: Mapping[str, tuple[int, int]]
 ) -> bytes:
     name = parameter.argument
-    if parameter.role is Role.LIST_POINTER:
+    if parameter.role in (Role.LIST_POINTER, Role.ADDRESSES):
         return _address(f"the address of `{name}`", lists[name][0])
     if parameter.role is Role.LIST_LENGTH:
         return _index(f"the length of `{name}`", lists[name][1], type_)

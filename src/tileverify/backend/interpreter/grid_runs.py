@@ -88,12 +88,16 @@ def _place_arrays(image: MemoryImage, launch: ConcreteLaunch, data: Mapping[str,
     return origins
 
 
-def _place_lists(image: MemoryImage, launch: ConcreteLaunch, origins: dict[str, int]) -> None:
-    """Descriptor buffers: the launcher's memory, one row of words per array."""
+def _place_lists(
+    image: MemoryImage, launch: ConcreteLaunch, origins: dict[str, int], parameters: Sequence[EntryParameter]
+) -> None:
+    """Descriptor buffers: the launcher's memory, one row of words per array, or one address."""
+    addresses = {parameter.argument for parameter in parameters if parameter.role is Role.ADDRESSES}
     for name, elements in launch.lists.items():
         rows = []
         for number, array in enumerate(elements):
-            rows += [image.origins[origins[f"{name}[{number}]"]].base, *array.shape, *array.strides]
+            rows.append(image.origins[origins[f"{name}[{number}]"]].base)
+            rows += () if name in addresses else (*array.shape, *array.strides)
         words = np.array(rows, np.uint64).view(np.uint8)
         allocation = image.add_allocation(name, words.size, data=words)
         base = image.allocations[allocation].base
@@ -113,6 +117,9 @@ def _place_globals(image: MemoryImage, module: Module) -> dict[str, int]:
 
 
 # --------------------------------------------------------------------------------------------- parameters
+_POINTERS: Final = (Role.POINTER, Role.LIST_POINTER, Role.ADDRESSES)
+
+
 def _number(launch: ConcreteLaunch, parameter: EntryParameter) -> int:
     name, dim = parameter.argument, parameter.dim
     if parameter.role is Role.SCALAR:
@@ -162,7 +169,7 @@ def bind_launch(
         raise LaunchMismatch(f"{entry.name} has {len(entry.parameters)} parameters, {len(parameters)} are described")
     image = MemoryImage()
     origins = _place_arrays(image, launch, data or {})
-    _place_lists(image, launch, origins)
+    _place_lists(image, launch, origins, parameters)
     shared = len({origin.allocation for origin in image.origins}) < len(image.origins)
     program = Program(module, entry, _place_globals(image, module), shared=shared)
     arguments: dict[Value, RuntimeValue] = {}
@@ -170,13 +177,13 @@ def bind_launch(
         assert isinstance(value.type, TileType)
         element = value.type.element
         if isinstance(element, PointerType):
-            if parameter.role not in (Role.POINTER, Role.LIST_POINTER):
+            if parameter.role not in _POINTERS:
                 raise LaunchMismatch(f"{parameter.argument} is a pointer, not a {parameter.role.value}")
             number = _member(origins, parameter.argument, "array or list")
             base = np.asarray(image.origins[number].base, np.uint64)
             arguments[value] = Tile(base, None, np.asarray(number))
         else:
-            if parameter.role in (Role.POINTER, Role.LIST_POINTER):
+            if parameter.role in _POINTERS:
                 raise LaunchMismatch(f"{parameter.argument} is a number, not a {parameter.role.value}")
             arguments[value] = _scalar_value(launch, parameter, element)
     return BoundLaunch(program, image, arguments)

@@ -98,6 +98,7 @@ class _Maker:
     def make(self) -> Inputs:
         floats = self._floats()
         self.values = self._values()
+        self._held: dict[tuple[str, int], int] = {}  # what elements of arrays hold, by array and place
         items = {listed.name: tuple(self._items(listed)) for listed in self.spec.lists()}
         self._in_lists = dict(_sizes_and_strides(items))
         names = {name: [*map(_name_of, of)] for name, of in items.items()}
@@ -226,12 +227,26 @@ class _Maker:
             sizes: dict[str, int] = {}
             contents = self.given.arrays.get(item.name)
             extra = [] if contents is None else list(_shape_conditions(own, item, contents.shape, sizes))
+            stated = list(self._stated(name, item.name, number))
+            known = ((word, self._held.get(place)) for word, place in stated)
+            extra += [own.condition(Apply("==", (word, Number(held)))) for word, held in known if held is not None]
             values = choose(own, sizes, extra)
+            self._held |= {place: own.value(word, values) for word, place in stated}
             shape, strides = (
                 tuple(own.value(expression, values) for expression in expressions)
                 for expressions in (item.shape, strides_of(item))
             )
             yield ConcreteArray(item.dtype, shape, strides, allocation=item.name)
+
+    def _stated(self, listed: str, item: str, number: int) -> Iterator[tuple[Name, tuple[str, int]]]:
+        """Sizes and strides of array ``number`` that facts say an element holds, each with the element."""
+        for fact in self.spec.data:
+            low = fact.low if subject_of(fact) is Subject.ELEMENT and isinstance(fact.low, Name) else None
+            if low is not None and fact.amount is not None and member_of_list(low.name, (listed,))[0]:
+                place = self._of_item(of_array(fact.amount, listed, item, number), listed, item)
+                word = of_array(low, listed, item)
+                assert isinstance(word, Name)
+                yield word, (fact.array, self.contract.value(place, self.values))
 
     def _of_item(self, condition: Expression, listed: str, item: str) -> Expression:
         """What is said of one array of a list, with the launch's numbers for all other names."""
@@ -312,7 +327,8 @@ def generated(
         return rounded(source.standard_normal(count), dtype).reshape(shape)
     if element.kind == "bool":
         return np.asarray(source.integers(0, 2, count) == 1).reshape(shape)
-    own = [fact for fact in facts if fact.array == name and not fact.others]
+    stated = [fact for fact in facts if fact.array == name and subject_of(fact) is Subject.ELEMENT]
+    own = [fact for fact in facts if fact.array == name and not fact.others and fact not in stated]
     beside = [fact for fact in facts if fact.array == name and fact.others and {*fact.others} <= known.keys()]
     wishes: list[DataFact] = []
     for fact in facts:
@@ -321,19 +337,29 @@ def generated(
             wishes += _room(name, fact, facts) if measured(fact) else []
             roles = dict(zip(meaning_of(fact).form.arrays, fact.arrays, strict=True))
             wishes += [DataFact(kind, name) for kind, role in meaning_of(fact).suited_by if roles[role] == name]
-    problem = f"no contents of {name} were found that satisfy {texts([*own, *beside])}"
+    problem = f"no contents of {name} were found that satisfy {texts([*own, *beside, *stated])}"
     for asked in ([*own, *wishes], own) if wishes else (own,):
         try:
             made: Iterable[Array] = (_drawn(source, name, dtype, shape, asked, beside, value, known),)
         except UsageError as error:
             made, problem = (), str(error)
         for values in chain(made, _made(source, dtype, shape, asked, value)):
+            _put_in(values.reshape(-1), stated, value)
             contents = values.reshape(shape).astype(storage_type(dtype))
             stored = np.array_equal(contents.astype(object), values.reshape(shape))
             held = {**known, name: contents}
-            if stored and all(violation(fact, held, value) is None for fact in (*asked, *beside)):
+            if stored and all(violation(fact, held, value) is None for fact in (*asked, *beside, *stated)):
                 return contents
     raise UsageError(problem)
+
+
+def _put_in(values: Array, stated: Sequence[DataFact], value: Value) -> None:
+    """The values that facts give single elements."""
+    for fact in stated:
+        assert fact.low is not None
+        place = _amount(fact, value)
+        if 0 <= place < len(values):
+            values[place] = value(fact.low)
 
 
 def _implied(fact: DataFact) -> list[DataFact]:

@@ -53,6 +53,22 @@ class Described:
     far: int = WIDE
     marks: Sequence[int] = ()
 
+    @property
+    def stated(self) -> dict[int, int]:
+        """The values that facts give single elements, by their number."""
+        one = (fact for fact in self.facts if subject_of(fact) is Subject.ELEMENT)
+        return {fact.amount: fact.low for fact in one if fact.amount is not None and fact.low is not None}
+
+    @property
+    def settled(self) -> bool:
+        """Facts give every element its value."""
+        return set(range(len(self.places))) <= self.stated.keys()
+
+    def with_stated(self, values: Sequence[int]) -> Sequence[int]:
+        """Contents with those values put in."""
+        stated = self.stated
+        return [stated.get(number, value) for number, value in enumerate(values)] if stated else values
+
     @classmethod
     def of(
         cls, array: ConcreteArray, facts: Sequence[NumberedFact], far: int = WIDE, marks: Sequence[int] = ()
@@ -141,19 +157,23 @@ def places_of(shape: Sequence[int], strides: Sequence[int]) -> list[int]:
 def several(described: Described) -> list[tuple[int, ...]]:
     """Different contents that keep the facts, the most ordinary first; ``exhausts`` says whether there are others."""
     count = len(described.places)
-    if not exhausts(described):
-        made: Layouts = _layouts(described)
+    if described.settled:
+        made: Iterable[Sequence[int]] = [[0] * count]
+    elif not exhausts(described):
+        made = _layouts(described)
     elif _in_one_row(described):
         made = combinations_with_replacement(sorted(_every_value(described)), count)
     else:
         made = product(_every_value(described), repeat=count)
-    found = dict.fromkeys(tuple(_sorted(values, described)) for values in made)
+    found = dict.fromkeys(tuple(described.with_stated(_sorted(values, described))) for values in made)
     return [values for values in found if len(values) == len(described.places) and described.kept_by(values)]
 
 
 def exhausts(described: Described) -> bool:
     """Whether `several` gives all contents that there are."""
     values, count = len(_every_value(described)), len(described.places)
+    if described.settled:
+        return True
     if not described.bounded:
         return False
     return values**count <= FEW_CONTENTS or (
@@ -166,7 +186,7 @@ def every(described: Described) -> Iterator[tuple[int, ...]]:
     these are more than `ALL_TRIED`."""
     values = [value for value in _every_value(described) if value % described.step == 0]
     if len(values) ** len(described.places) <= ALL_TRIED:
-        yield from product(values, repeat=len(described.places))
+        yield from (tuple(described.with_stated(each)) for each in product(values, repeat=len(described.places)))
 
 
 def _in_one_row(described: Described) -> bool:

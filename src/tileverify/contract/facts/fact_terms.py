@@ -26,7 +26,8 @@ def kind_instances(kind: FactKind, data: DataTerm, *arrays: Loaded) -> Iterator[
     for (indices, _, _), group in groupby(about, _alike):
         clauses = [clause for clause in group if _readable(clause, named)]
         if not indices:
-            yield from (term for clause in clauses for term in _sums(clause, data, named))
+            for clause in clauses:
+                yield from _sums(clause, data, named) if _is_of_sum(clause) else [_plain(clause, data, named)]
         elif clauses:
             values = named[clauses[0].arrays[0]].values
             for places in combinations(values, indices):
@@ -161,6 +162,15 @@ class _Reading:
 def _name(part: Expression) -> str:
     assert isinstance(part, Name)
     return part.name
+
+
+def _is_of_sum(clause: FactFormula) -> bool:
+    return any(isinstance(part, Apply) and part.op == "sum" for part in clause.parts)
+
+
+def _plain(clause: FactFormula, data: DataTerm, arrays: Mapping[str, Loaded]) -> Term:
+    """What is said of the array as a whole."""
+    return _Reading(clause, data, arrays, {}).term(clause.conclusion)
 
 
 def _sums(clause: FactFormula, data: DataTerm, arrays: Mapping[str, Loaded]) -> Iterator[Term]:

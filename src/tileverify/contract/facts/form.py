@@ -61,6 +61,8 @@ class Subject(enum.Enum):
     Whoever asks for a subject relies on what is said here of all its facts, the values that they excuse aside.
     """
 
+    ELEMENT = enum.auto()
+    """One element is one value."""
     COLUMN = enum.auto()
     """Each value v in one column has low <= v < high."""
     LIMITS = enum.auto()

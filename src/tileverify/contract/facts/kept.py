@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..launch import DataFact
 from . import array_facts
+from .form import Subject
 from .formula import parse
 from .kinds import meaning_of
 from .statements import NumberedFact
@@ -21,6 +22,7 @@ def allows(fact: NumberedFact, values: Collection[int]) -> bool:
     kind = meaning_of(fact)
     each = [clause for clause in kind.clauses if len(clause.indices) == 1]
     alone = [clause for clause in each if parse("size(a)") not in clause.parts and not clause.of_places]
+    alone = [] if kind.subject is Subject.ELEMENT else alone
     held = (array_facts.Held(clause, fact, {"a": as_array([*values], (len(values),))}) for clause in alone)
     return array_facts.too_low(kind, fact) is None and all(one.broken() is None for one in held)
 

@@ -101,6 +101,17 @@ KINDS: Final = (
         offered="limits",
     ),
     FactKind(
+        "value_at",
+        Form(numbers=("n", "low")),
+        Subject.ELEMENT,
+        "element {n} of {a} is {low}",
+        (
+            FactFormula("0 <= n and n < size(a)", "{a} has no element {n}"),
+            FactFormula("i in a: i == n -> a[i] == low", "{a[i]=} is not {low}"),
+        ),
+        placed=AllowedRanks(1, 1, "; elements are counted along one axis"),
+    ),
+    FactKind(
         "column_range",
         Form(numbers=("n", "low", "high")),
         Subject.COLUMN,

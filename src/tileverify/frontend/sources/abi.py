@@ -1,10 +1,11 @@
 """The entry parameters that the arguments of a launch fill, in ABI order.
 
 cuTile (and whoever follows its calling convention) passes an array as its pointer, sizes and strides, a list as its
-pointer and length, a scalar as one value, flattens tuples and leaves constants out.  CUDA Tile C++ passes an array
-as its pointer alone.  cuTile Rust passes behind an output's strides its tile and once more as many strides; kernels
-leave these to its wrapper, which does not read them either, and what one that does would find there is not known.
-A tensor descriptor of Triton is its pointer, sizes and strides, whatever the arrays beside it are.
+pointer and length (of plain addresses the pointer alone), a scalar as one value, flattens tuples and leaves constants
+out.  CUDA Tile C++ passes an array as its pointer alone.  cuTile Rust passes behind an output's strides its tile and
+once more as many strides; kernels leave these to its wrapper, which does not read them either, and what one that does
+would find there is not known.  A tensor descriptor of Triton is its pointer, sizes and strides, whatever the arrays
+beside it are.
 """
 
 from __future__ import annotations
@@ -69,6 +70,8 @@ def _parameters(argument: Argument, facts: Mapping[str, ArrayFacts], bare_pointe
                 yield EntryParameter(Role.PARTITION, name, dim, tile if dim < len(shape) else None)
         case ScalarArgument():
             yield EntryParameter(Role.SCALAR, name)
+        case ListArgument(addresses=True):
+            yield EntryParameter(Role.ADDRESSES, name)
         case ListArgument():
             yield EntryParameter(Role.LIST_POINTER, name)
             yield EntryParameter(Role.LIST_LENGTH, name)
@@ -148,7 +151,7 @@ def _fitting_types(parameter: EntryParameter, argument: Argument | None) -> froz
             return frozenset({"i32"})
         case Role.SCALAR, ScalarArgument(dtype=dtype):
             return ELEMENT_TYPES[dtype].tile_ir
-        case Role.LIST_POINTER, ListArgument():
+        case ((Role.LIST_POINTER | Role.ADDRESSES), ListArgument()):
             return frozenset({"ptr<i64>"})
         case Role.LIST_LENGTH, ListArgument():
             return frozenset({f"i{LENGTH_BITS}"})

@@ -317,6 +317,8 @@ def _constraint(argument: Argument, facts: Mapping[str, ArrayFacts], groups: Map
             return ScalarConstraint(_data_type(dtype))
         case ConstantArgument(name=name, value=value):
             return _constant_constraint(name, value)
+        case ListArgument(name=name, addresses=True):
+            raise SpecError(f"cuTile takes no array of addresses; write args.{name} as a 'list'")
         case ListArgument(name=name, element=element):
             constraint = _array_constraint(element, facts[name], groups.get(name, ()))
             return ListConstraint(constraint, alias_groups=(), elements_may_alias=True)

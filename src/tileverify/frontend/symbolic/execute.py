@@ -70,6 +70,7 @@ def _execute(
     machine = SymbolicExecutor(module, entry, RULES, numbering, written)
     machine.env.update(binding.values)
     machine.elements.update((f"p:{name}", element) for name, element in binding.pointees.items())
+    machine.addresses.update(binding.addresses)
     if leaves_open(entry):
         machine.open_values = OpenValues(machine)
     machine.run(entry.body)
@@ -128,11 +129,16 @@ def _summary(entry: Entry, binding: Binding, machine: SymbolicExecutor, written:
 
 @dataclass(slots=True)
 class Binding:
-    """``values``: each entry parameter's value; ``origins``: arrays and lists by name; ``elements``: what they hold."""
+    """``values``: each entry parameter's value; ``origins``: arrays and lists by name; ``pointees``: what they hold;
+    ``addresses``: lists that are passed as the addresses of their arrays alone."""
 
     values: dict[Value, SymbolicValue] = field(default_factory=dict)
     origins: dict[str, Origin] = field(default_factory=dict)
     pointees: dict[str, ScalarType] = field(default_factory=dict)
+    addresses: set[str] = field(default_factory=set)
+
+
+_OF_LISTS: Final = (Role.LIST_POINTER, Role.ADDRESSES)
 
 
 def bind(entry: Entry, parameters: Sequence[EntryParameter]) -> Binding:
@@ -158,7 +164,7 @@ def bind(entry: Entry, parameters: Sequence[EntryParameter]) -> Binding:
         element = _element(entry, value, parameter)
         if isinstance(element, PointerType):
             origin = Origin(
-                OriginKind.LIST if parameter.role is Role.LIST_POINTER else OriginKind.PARAMETER,
+                OriginKind.LIST if parameter.role in _OF_LISTS else OriginKind.PARAMETER,
                 parameter.argument,
                 element.pointee.bytes,
                 layouts[Role.SHAPE].get(parameter.argument, ()),
@@ -167,6 +173,8 @@ def bind(entry: Entry, parameters: Sequence[EntryParameter]) -> Binding:
             binding.origins[parameter.argument] = origin
             binding.pointees[parameter.argument] = element.pointee
             binding.values[value] = Pointer(origin, ZERO)
+            if parameter.role is Role.ADDRESSES:
+                binding.addresses.add(parameter.argument)
         else:
             binding.values[value] = _scalar(parameter, element)
     return binding
@@ -192,7 +200,7 @@ def _undescribed(index: int, value: Value) -> EntryParameter:
 def _element(entry: Entry, value: Value, parameter: EntryParameter) -> ScalarType | PointerType:
     assert isinstance(value.type, TileType)
     element = value.type.element
-    pointer = parameter.role in (Role.POINTER, Role.LIST_POINTER)
+    pointer = parameter.role in (Role.POINTER, *_OF_LISTS)
     if pointer != isinstance(element, PointerType):
         kind = "a pointer" if isinstance(element, PointerType) else f"an {element.name}"
         raise SpecError(

@@ -121,6 +121,7 @@ class SymbolicExecutor:
         self.counters: dict[Op, Term] = {}  # the iteration variable of each loop
         self.address_origins: dict[tuple[tuple[int, Term], ...], Origin] = {}
         self.list_ranks: dict[str, int] = {}
+        self.addresses: set[str] = set()  # lists that are addresses alone: sizes and strides are the contract's
         self.elements: dict[str, ScalarType] = {}  # what each array parameter points to
         self.open_values: OpenValues | None = None  # where the entry has any
 

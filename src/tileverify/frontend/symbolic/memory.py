@@ -193,6 +193,9 @@ RULES: Final[dict[str, Rule]] = {
 # Loads that take part in synchronisation (relaxed, acquire) are never treated as stable.
 
 
+_WORD: Final = 8
+"""Bytes of an address."""
+
 OUTSIDE: Final = ".outside"
 """How the names of functions end that stand for lanes outside of a view without padding: these may be anything."""
 
@@ -202,9 +205,10 @@ def of_view(m: SymbolicExecutor, op: Op, view: TileView, place: ViewFootprint) -
     element = _element(op)
     if element.is_float:
         return _float_of_view(m, op, view, place)
-    if place.origin.kind is OriginKind.LIST and not m.written.may_write(place.origin):
+    described = place.origin.kind is OriginKind.LIST and place.origin.name not in m.addresses
+    if described and not m.written.may_write(place.origin):
         return _descriptor(m, op, view, place)
-    if not _stable(m, op, place.origin):
+    if not _stable(m, op, place.origin) or place.origin.kind is OriginKind.LIST:
         return m.unknown(op, op.results[0])
     inside = _inside(view, place)
     value = _content(m, place.origin, element, _byte_offset(place), inside)
@@ -231,7 +235,10 @@ def of_pointer(m: SymbolicExecutor, op: Op, pointer: Pointer, mask: Term) -> Sym
     element = _element(op)
     if element.is_float:
         return _float_of_pointer(m, op, pointer, mask)
-    if not _stable(m, op, pointer.origin) or pointer.origin.kind is OriginKind.LIST:
+    address = _address(m, op, pointer)
+    if address is not None:
+        value: SymbolicValue = address
+    elif not _stable(m, op, pointer.origin) or pointer.origin.kind is OriginKind.LIST:
         value = m.unknown(op, op.results[0])
     else:
         value = _content(m, pointer.origin, element, pointer.offset, mask)
@@ -243,7 +250,7 @@ def of_pointer(m: SymbolicExecutor, op: Op, pointer: Pointer, mask: Term) -> Sym
 
 def _float_of_view(m: SymbolicExecutor, op: Op, view: TileView, place: ViewFootprint) -> Opaque:
     """Floats of a view: bits alone, and these only where the launch asks for them."""
-    if not m.entry.equal_stores or not _stable(m, op, place.origin):
+    if not m.entry.equal_stores or not _stable(m, op, place.origin) or place.origin.kind is OriginKind.LIST:
         return OWN
     value = _content(m, place.origin, _element(op), _byte_offset(place), TRUE)
     outside = ZERO if view.padding == "zero" else _own_bits(m, op, OUTSIDE)
@@ -264,6 +271,20 @@ def _own_bits(m: SymbolicExecutor, op: Op, suffix: str) -> Term:
     """Lanes that may hold anything, in each block and iteration something else."""
     function = m.symbol(op, Function(m.unique(op, suffix), Scope.BLOCK))
     return apply(function, *m.iterations, *lane_terms(shape_of(op.results[0])))
+
+
+def _address(m: SymbolicExecutor, op: Op, pointer: Pointer) -> Term | None:
+    """The address that a load takes from an array of addresses: word k is that of array k of the list.
+
+    ``None`` for any other load, for one of half a word, and where the kernel may write into the array.
+    """
+    origin, words = pointer.origin, coordinates_of(pointer.offset, (), (ONE,), _WORD)
+    if origin.kind is not OriginKind.LIST or origin.name not in m.addresses or words is None:
+        return None
+    if _element(op).bits != 8 * _WORD or not _stable(m, op, origin):
+        return None
+    m.list_ranks[origin.name] = 0
+    return apply(list_word(origin.name, "address"), *words)
 
 
 def _where(condition: Term, value: SymbolicValue, otherwise: SymbolicValue) -> Term:

@@ -33,6 +33,7 @@ from ...contract.launch import (
     KernelParameter,
     KernelUnit,
     LaunchSpec,
+    ListArgument,
     ScalarArgument,
 )
 from ...contract.scope import ADDRESS
@@ -477,6 +478,10 @@ def _type_word(kernel: TritonKernel, spec: LaunchSpec, argument: Argument, param
             return f"tensordesc<{_TYPES[dtype]}[{', '.join(map(str, block))}]>"
         case ArrayArgument(dtype=dtype) if dtype in _TYPES:
             return f"*{_TYPES[dtype]}"
+        case ListArgument(addresses=True):
+            return "*i64"
+        case ListArgument():
+            raise mistake_in(spec, f"args.{argument.name}: Triton has no lists; describe what it gets by 'addresses'")
         case ScalarArgument(dtype=dtype) if dtype in _TYPES:
             annotated: str = parameter.annotation_type or ""
             return annotated or _TYPES[dtype]

@@ -83,7 +83,9 @@ def count(code: bytes, entry: str, parameters: Sequence[Parameter], launch: Mapp
     for _ in range(times):
         memory = {name: torch.from_numpy(data).cuda() for name, data in before.items()}
         addresses = {name: tensor.data_ptr() for name, tensor in memory.items()}
-        tables = {name: torch.from_numpy(table).cuda() for name, table in _descriptors(concrete, addresses).items()}
+        tables = {
+            name: torch.from_numpy(table).cuda() for name, table in _descriptors(concrete, meaning, addresses).items()
+        }
         addresses |= {name: table.data_ptr() for name, table in tables.items()}
         function.launch(concrete.grid, _values(bound, concrete, meaning, addresses))
         torch.cuda.synchronize()
@@ -118,12 +120,19 @@ def _contents(bound: BoundLaunch, launch: ConcreteLaunch) -> dict[str, NDArray[n
     return contents
 
 
-def _descriptors(launch: ConcreteLaunch, addresses: Mapping[str, int]) -> dict[str, NDArray[np.int64]]:
-    """What a list argument points to: a row of 64-bit words for every array, its address, sizes and strides."""
+def _descriptors(
+    launch: ConcreteLaunch, meaning: Sequence[EntryParameter], addresses: Mapping[str, int]
+) -> dict[str, NDArray[np.int64]]:
+    """What a list argument points to: a row of 64-bit words for every array, its address, sizes and strides, or its
+    address alone."""
     tables = {}
+    alone = {parameter.argument for parameter in meaning if parameter.role is Role.ADDRESSES}
     for name, arrays in launch.lists.items():
         rows = [
-            (addresses[array.allocation or f"{name}[{number}]"] + array.byte_offset, *array.shape, *array.strides)
+            (
+                addresses[array.allocation or f"{name}[{number}]"] + array.byte_offset,
+                *(() if name in alone else (*array.shape, *array.strides)),
+            )
             for number, array in enumerate(arrays)
         ]
         tables[name] = np.array(rows or [(0,)], np.int64)  # torch gives no memory to nothing
@@ -139,7 +148,7 @@ def _values(
         assert isinstance(value.type, TileType)
         assert isinstance(argument, Tile)
         element = value.type.element
-        if parameter.role is Role.LIST_POINTER:
+        if parameter.role in (Role.LIST_POINTER, Role.ADDRESSES):
             values.append(addresses[parameter.argument].to_bytes(8, "little"))
         elif parameter.role is Role.POINTER:
             array = launch.arrays[parameter.argument]

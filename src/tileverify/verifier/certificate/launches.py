@@ -72,9 +72,10 @@ def contract_lines(launch: LaunchSpec) -> Iterator[tuple[str, str]]:
 
 def _argument_text(argument: Argument) -> str:
     match argument:
-        case ListArgument(name=name, element=element, length=length, each=each):
+        case ListArgument(name=name, element=element, length=length, each=each, addresses=addresses):
             more = f": {', '.join(map(print_array, each))}" if each else ""
-            return f"{name} = a list of {print_expression(length)} arrays {print_array(element)}{more}"
+            what = "the addresses of" if addresses else "a list of"
+            return f"{name} = {what} {print_expression(length)} arrays {print_array(element)}{more}"
         case TupleArgument(name=name, items=items):
             return f"{name} = ({', '.join(map(_argument_text, items))})"
         case ConstantArgument(name=name, value=value):
@@ -148,8 +149,8 @@ def _argument_to_json(argument: Argument) -> Json:
             return {"name": name, "is": dtype}
         case ScalarArgument(name=name, dtype=dtype, value=value) if value is not None:
             return {"name": name, "is": f"{dtype} = {print_expression(value)}"}
-        case ListArgument(name=name, element=element, length=length, each=each):
-            listed = {"name": name, "list": print_array(element), "element": element.name}
+        case ListArgument(name=name, element=element, length=length, each=each, addresses=addresses):
+            listed = {"name": name, "addresses" if addresses else "list": print_array(element), "element": element.name}
             listed["length"] = print_expression(length)
             return {**listed, "elements": list(map(print_array, each))} if each else listed
         case TupleArgument(name=name, items=items, fields=fields):
@@ -187,13 +188,14 @@ def _argument_from_json(document: Mapping[str, Any]) -> Argument:
         return parse_description(name, document["is"])
     if "descriptor" in document:
         return read_descriptor(name, document["descriptor"])
-    if "list" in document:
-        element = parse_description(document["element"], document["list"])
+    if "list" in document or "addresses" in document:
+        addresses = "list" not in document
+        element = parse_description(document["element"], document["addresses" if addresses else "list"])
         if not isinstance(element, ArrayArgument):
             raise SpecError(f"the list '{name}' has no arrays")
         length = parse_size(document["length"])
         each = tuple(list_elements(name, document.get("elements", ()), element, length))
-        return ListArgument(name, element, length, each)
+        return ListArgument(name, element, length, each, addresses)
     if "items" in document:
         fields = document["fields"]
         items = tuple(_argument_from_json(item) for item in document["items"])

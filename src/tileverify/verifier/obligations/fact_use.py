@@ -31,6 +31,7 @@ from ...contract.list_terms import (
     values_of_each,
 )
 from ...contract.terms import Scope, Term, TermKind
+from ...contract.terms.launch_wide import launch_function
 from ...contract.variables import list_length
 from ...frontend.symbolic.summary import LoopValue, Origin, OriginKind, list_word
 from .answers import Answer, Result, SolverProtocol
@@ -79,7 +80,9 @@ class FactUse:
     def known(self, conditions: Iterable[Term], origins: Mapping[str, Origin]) -> tuple[Term, ...]:
         """The instances, for values in ``conditions``, of the contract's facts and of those taken up."""
         wanted, facts = tuple(conditions), (*self.contract.data, *self.taken)
-        return (*instances(wanted, facts, self.contract, origins, self.said), *self.of_arrays(wanted))
+        said = instances(wanted, facts, self.contract, origins, self.said)
+        sizes = stated_sizes(wanted, self.contract) if self.contract.lists else ()
+        return (*said, *self.of_arrays(wanted), *sizes)
 
     def of_arrays(self, conditions: Iterable[Term]) -> Iterator[Term]:
         """The facts of contract and clauses on list arrays that ``conditions`` mention."""
@@ -167,8 +170,10 @@ def instances(
                 arrays = [array for array in loaded if array is not None]
                 complete = len(arrays) == len(names)
                 said[key] = data, list(kind_instances(kind, data, *arrays)) if complete else []
-            yield from said[key][1]
-            if contract.lists and list_in_fact(data.fact, contract.lists) is not None:
+            of_lists = bool(contract.lists) and list_in_fact(data.fact, contract.lists) is not None
+            if not of_lists or subject_of(data) is not Subject.ELEMENT:
+                yield from said[key][1]
+            if of_lists:
                 yield from of_every_array(said[key][1], conditions, contract)
 
 
@@ -306,9 +311,10 @@ MARK = "[]."
 """Between the name of a list and the word of its descriptors."""
 
 
-def described_in(word: Term, lists: Mapping[str, ListArgument]) -> Term | None:
+def described_in(word: Term, contract: Contract) -> Term | None:
     """A size or stride in a list's descriptors, as the launch spec describes every element of the list."""
     name, separator, field_name = word.function.name.partition(MARK)
+    lists = contract.lists
     if not separator or name not in lists or field_name == "address":
         return None
     element = lists[name].element
@@ -322,8 +328,10 @@ def described_in(word: Term, lists: Mapping[str, ListArgument]) -> Term | None:
         known = described_word(element, part, d)
         if isinstance(known, int):
             return t.const(known)
-        function = replace(word.function, name=f"{name}{MARK}{known or f'{part}[{d}]'}", low=0, high=limit)
-        return t.apply(function, *word.args)
+        known = known or f"{part}[{d}]"
+        stated = stated_word(name, known, word.args[0], contract)
+        function = replace(word.function, name=f"{name}{MARK}{known}", low=0, high=limit)
+        return t.apply(function, *word.args) if stated is None else stated
 
     if part == "strides" and element.strides is None:
         return t.product(described("shape", d) for d in range(dim + 1, len(element.shape)))
@@ -367,13 +375,15 @@ def element_facts(conditions: Iterable[Term], facts: Sequence[Term], contract: C
     rows: dict[str, dict[Term, None]] = {}
     for condition in conditions:
         for leaf in sorted(condition.free):
-            name, mark, _ = leaf.function.name.partition(MARK) if leaf.kind is TermKind.APPLY else ("", "", "")
-            if mark and name in contract.lists:
-                rows.setdefault(name, {})[leaf.args[0]] = None
+            for name, row in _rows(leaf, contract):
+                rows.setdefault(name, {})[row] = None
     for fact in facts:
         members = list(_members(fact, contract.lists))
-        for row in rows.get(list_of(fact, contract.lists), ()):
-            yield t.substitute(fact, {leaf: _word(name, word, row, contract) for leaf, name, word in members})
+        name = list_of(fact, contract.lists)
+        for row in rows.get(name, ()):
+            meant = {leaf: _word(listed, word, row, contract) for leaf, listed, word in members}
+            said = t.substitute(fact, meant)
+            yield t.implies(in_list(name, row, contract), said) if contract.lists[name].addresses else said
 
 
 def of_every_array(instances: Sequence[Term], conditions: Iterable[Term], contract: Contract) -> Iterator[Term]:
@@ -387,8 +397,94 @@ def of_every_array(instances: Sequence[Term], conditions: Iterable[Term], contra
 
 
 def _word(name: str, word: str, row: Term, contract: Contract) -> Term:
+    if word == "index":
+        return row
     read = t.apply(list_word(name, word), row)
-    return described_in(read, contract.lists) or read
+    return described_in(read, contract) or read
+
+
+# --------------------------------------------------------------------------------------------------------- stated words
+# Sizes and strides of a list's arrays that stand in an array of integers, where a fact says so.
+#
+#     value_at(sizes, c * xs.index + d, xs.shape[0])  and  0 <= k < length(xs)   ->   shape[0](xs, k) = sizes[c*k + d]
+#
+# The kernel compares with what it loads from `sizes`, so that is what the size is called in questions.  The fact says
+# that `sizes` has the element.  Of k outside the list there is no array: whoever follows such an address has read
+# behind the addresses, which is at fault itself, and every fact on the arrays of the list is said of a k inside it
+# (`element_facts`).  Sizes and strides are not negative, so neither are such elements.
+
+
+def in_list(name: str, row: Term, contract: Contract) -> Term:
+    """The list has an array of this number."""
+    length = t.substitute(list_length(name), contract.values)
+    return t.and_(t.le(t.ZERO, row), t.lt(row, length))
+
+
+def stated_word(name: str, word: str, row: Term, contract: Contract) -> Term | None:
+    """The element that a fact of the contract says holds ``word`` of array ``row``; ``None`` without such a fact.
+
+    The array is one that every convention passes alike: with one axis, without gaps.
+    """
+    listed = contract.lists[name]
+    index, member = member_variable(listed, "index"), member_variable(listed, word)
+    for data in stated_by(contract.data) if listed.addresses else ():
+        array = contract.arrays[data.fact.array]
+        one_row = len(array.shape) == 1 and array.strides is None and array.dtype.startswith("i")
+        if data.amount is None or any(word != "index" for *_, word in _members(data.amount, {name: listed})):
+            continue  # a place that depends on the array itself
+        if data.low is member and one_row:
+            half = 1 << (INT_BITS[array.dtype] - 1)
+            function = launch_function(array.name, -half, half - 1, array=array.name)
+            return t.apply(function, t.substitute(data.amount, {index: row}))
+    return None
+
+
+def stated_sizes(conditions: Iterable[Term], contract: Contract) -> Iterator[Term]:
+    """That elements which hold sizes or strides are not negative."""
+    for leaf in dict.fromkeys(leaf for condition in conditions for leaf in sorted(condition.free)):
+        for listed, row, data in _stated_rows(leaf, contract):
+            if any(data.low is member for member, *_ in _members(data.low or t.ZERO, {listed.name: listed})):
+                yield t.implies(in_list(listed.name, row, contract), t.le(t.ZERO, leaf))
+
+
+def stated_by(facts: Iterable[DataTerm]) -> tuple[DataTerm, ...]:
+    """Those of ``facts`` from which `stated_word` reads sizes and strides."""
+    return tuple(data for data in facts if subject_of(data) is Subject.ELEMENT)
+
+
+def _rows(leaf: Term, contract: Contract) -> Iterator[tuple[str, Term]]:
+    """The lists and numbers of arrays that a leaf of a question speaks of, by a word or an element that holds one."""
+    if leaf.kind is TermKind.APPLY:
+        name, mark, _ = leaf.function.name.partition(MARK)
+        if mark and name in contract.lists:
+            yield name, leaf.args[0]
+        yield from ((listed.name, row) for listed, row, _ in _stated_rows(leaf, contract))
+
+
+def _stated_rows(leaf: Term, contract: Contract) -> Iterator[tuple[ListArgument, Term, DataTerm]]:
+    """The facts that say what an element holds, each with the list and the number of the array that it is about."""
+    if leaf.kind is TermKind.APPLY and leaf.function.array is not None and len(leaf.args) == 1:
+        for data in stated_by(contract.data):
+            listed = contract.lists.get(list_in_fact(data.fact, contract.lists) or "")
+            if listed is not None and listed.addresses and data.fact.array == leaf.function.array:
+                row = _solved(data, listed, leaf.args[0])
+                if row is not None:
+                    yield listed, row, data
+
+
+def _solved(data: DataTerm, listed: ListArgument, place: Term) -> Term | None:
+    """The k with ``place = c * k + d``, where the terms show one if wraps are left out: what is said of array k holds
+    whatever was loaded, so a wrong k only says nothing."""
+    assert data.amount is not None
+    index = member_variable(listed, "index")
+    factor = {part: factor for factor, part in t.linear_parts(data.amount)[1]}.get(index, 0)
+    if factor == 0:
+        return None
+    place = t.transform(place, lambda part: part.args[0] if part.kind is TermKind.WRAP else None)
+    constant, parts = t.linear_parts(t.sub(place, t.substitute(data.amount, {index: t.ZERO})))
+    if constant % factor or any(each % factor for each, _ in parts):
+        return None
+    return t.add(t.const(constant // factor), *(t.scale(each // factor, part) for each, part in parts))
 
 
 # ------------------------------------------------------------------------------------------------ clauses

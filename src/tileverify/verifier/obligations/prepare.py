@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from ...contract import terms as t
-from ...contract.contract import Contract, array_layout, extent_of
+from ...contract.contract import Contract, array_layout, extent
+from ...contract.element_types import ELEMENT_TYPES
 from ...contract.terms import Function, Term, TermKind
 from ...contract.terms.rendering import unsigned_reading
 from ...contract.variables import BID, GRID, list_length
@@ -29,10 +30,11 @@ from ...frontend.symbolic.summary import (
     Promise,
     Site,
     ViewFootprint,
+    list_word,
 )
 from ...system.errors import SpecError
 from .answers import Answer, SolverProtocol
-from .fact_use import DeterminedElements, FactUse, Informed, described_in, of_one_number
+from .fact_use import DeterminedElements, FactUse, Informed, described_in, of_one_number, stated_by
 from .footprint_overlap import PRIME, CopyLevel, PreparedSite, PrimedCopy, map_origin, place_terms
 from .layout import IndexFootprint, Place, coordinates_of, place
 from .loop_invariants import LoopInvariants, loop_invariants
@@ -83,7 +85,7 @@ class Preparer:
 
     def informed_otherwise(self, contract: Contract, solver: SolverProtocol, use: FactUse) -> Preparer:
         """A copy for a contract that differs only in its data facts."""
-        alike = of_one_number(contract.data) == of_one_number(self.contract.data)
+        alike = all(read(contract.data) == read(self.contract.data) for read in (of_one_number, stated_by))
         memo = self._memo if alike else {}
         return replace(self, contract=contract, solver=solver, use=use, _memo=memo, _fits={})
 
@@ -121,7 +123,7 @@ class Preparer:
 
     def _value(self, term: Term) -> Term | None:
         if term.kind is TermKind.APPLY:
-            word = described_in(term, self.contract.lists) if self.contract.lists else None
+            word = described_in(term, self.contract) if self.contract.lists else None
             return self._settled.number(term) if word is None and self._settled is not None else word
         known = self._values.get(term)
         return self._in_grid(term) if known is None else known
@@ -183,12 +185,12 @@ class Preparer:
         Then they are the coordinates of the address (`layout`), and no question needs the products with strides.
         Layouts in numbers stay bytes: there the products are linear.
         """
-        origin, array = located.origin, self.contract.arrays.get(located.origin.name)
-        if self.keep_wraps or isinstance(located, IndexFootprint) or origin.kind is not OriginKind.PARAMETER:
+        if self.keep_wraps or isinstance(located, IndexFootprint):
             return located
-        if array is None or located.size != origin.element_bytes:
+        origin, behind = located.origin, self._behind(located.origin)
+        if behind is None or not located.size == origin.element_bytes == behind[2]:
             return located
-        shape, strides = (tuple(map(self.term, part)) for part in array_layout(array))
+        shape, strides = (tuple(map(self.term, part)) for part in behind[:2])
         if all(stride.kind is TermKind.CONST for stride in strides):
             return located
         known = replace(origin, shape=shape, strides=strides)
@@ -199,6 +201,19 @@ class Preparer:
         within = all(self._never(each, guard) for each in beyond)
         return IndexFootprint(known, coordinates, located.live, bounded=False) if within else located
 
+    def _behind(self, origin: Origin) -> tuple[tuple[Term, ...], tuple[Term, ...], int] | None:
+        """Sizes, strides and bytes of an element of the contract's array behind a raw pointer; ``None`` if there is
+        none.  Of an array whose address was loaded from an array of addresses, they are words by its number."""
+        listed, index = self.contract.lists.get(origin.name), origin.index
+        if origin.kind is OriginKind.PARAMETER and origin.name in self.contract.arrays:
+            return (*array_layout(self.contract.arrays[origin.name]), origin.element_bytes)
+        if origin.kind is not OriginKind.LIST_ELEMENT or listed is None or not listed.addresses or index is None:
+            return None
+        dims, unit = range(len(listed.element.shape)), ELEMENT_TYPES[listed.element.dtype].bits // 8
+        words = [[list_word(origin.name, f"{part}[{d}]") for d in dims] for part in ("shape", "strides")]
+        shape, strides = (tuple(t.apply(word, index) for word in part) for part in words)
+        return shape, strides, unit
+
     def _known(self, origin: Origin) -> Origin:
         """The origin with sizes and strides that only the contract knows.
 
@@ -207,15 +222,16 @@ class Preparer:
         numbers.
         """
         if origin.kind is OriginKind.LIST and origin.name in self.contract.lists:
-            words = 1 + 2 * len(self.contract.lists[origin.name].element.shape)
+            listed = self.contract.lists[origin.name]
+            words = 1 if listed.addresses else 1 + 2 * len(listed.element.shape)
             return replace(origin, extent=t.scale(8 * words, list_length(origin.name)))
+        if not origin.shape and (behind := self._behind(origin)) is not None:
+            return replace(origin, extent=extent(*behind))
         if origin.kind is OriginKind.LIST_ELEMENT:
             known = (self.term(stride) for stride in origin.strides)
             strides = tuple(k if k.kind is TermKind.CONST else s for k, s in zip(known, origin.strides, strict=True))
             return replace(origin, strides=strides)
-        if origin.kind is not OriginKind.PARAMETER or origin.shape or origin.name not in self.contract.arrays:
-            return origin
-        return replace(origin, extent=extent_of(self.contract.arrays[origin.name], origin.element_bytes))
+        return origin
 
     def promise(self, promise: Promise) -> Promise:
         condition = self.term(promise.condition)

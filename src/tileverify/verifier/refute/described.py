@@ -35,7 +35,7 @@ from ...frontend.symbolic.summary import Origin, Promise, Site
 from ...results.claim import Claim
 from ...results.codes import FILLED
 from ..obligations.answers import Model
-from ..obligations.fact_use import about_lists, list_of
+from ..obligations.fact_use import about_lists, list_of, stated_word
 from ..obligations.footprint_overlap import PRIME, CopyLevel, PrimedCopy, overlap_distance
 from ..obligations.obligations import Obligation
 from ..obligations.prepare import contract_values
@@ -124,7 +124,8 @@ def numbered_facts(
         if name is None:
             yield {}
         else:
-            yield from (member_values(contract.lists[name], array.shape, array.strides) for array in lists[name])
+            for index, array in enumerate(lists[name]):
+                yield member_values(contract.lists[name], index, array.shape, array.strides)
 
     return list(dict.fromkeys(numbered(data, own) for data in contract.data for own in arrays_of(data)))
 
@@ -249,9 +250,9 @@ class _Builder:
         for fact in about_lists(self.contract.facts, self.contract.lists):
             name = list_of(fact, self.contract.lists)
             listed = self.contract.lists[name]
-            for array in lists[name]:
+            for index, array in enumerate(lists[name]):
                 values = {member_variable(listed, "address"): t.ZERO}
-                values |= member_values(listed, array.shape, array.strides)
+                values |= member_values(listed, index, array.shape, array.strides)
                 if not self.number.holds(t.substitute(fact, values)):
                     raise NoLaunch(f"an array of {name} is not as the contract says")
 
@@ -267,6 +268,10 @@ class _Builder:
             return known
         if known is None:
             raise NoLaunch(f"the sizes of the arrays in {listed.name} are expressions")
+        stated = stated_word(listed.name, known, t.const(index), self.contract)
+        if stated is not None:
+            said = self.number.word(stated.function.name, tuple(self.number(each) for each in stated.args), default)
+            return max(int(said), 0)
         name = f"{listed.name}[].{known}"
         said = int(self.number.model.variables.get(member_variable(listed, known), default))
         usual = max((int(v) for (f, _), v in self.number.model.applications.items() if f.name == name), default=said)

@@ -234,7 +234,7 @@ class SampledContents:
 
     def _alone(self, name: str) -> Choice | None:
         described = self._described(name)
-        if described is None or not self._is_bounded({name}):
+        if described is None or not (described.settled or self._is_bounded({name})):
             return None
         found = several(described)
         return Choice([{name: self._holding(name, described, values)} for values in found], exhausts(described))
@@ -350,6 +350,11 @@ _EACH_AND_SUM: Final = frozenset({Subject.LIMITS, Subject.STEPS, Subject.SUM})
 """What facts speak of that ask something of each element, or of the sum of all."""
 
 
+def settled(array: ConcreteArray, facts: Iterable[NumberedFact], name: str) -> bool:
+    """Whether ``facts`` give every element of the array its value, so that a launch has no choice."""
+    return prod(array.shape) <= MOST_VARIED and Described.of(array, [f for f in facts if f.array == name]).settled
+
+
 class NoContents(Exception):
     """No contents were found that keep the facts and what the model says."""
 
@@ -382,6 +387,7 @@ def completed(array: ConcreteArray, facts: Sequence[NumberedFact]) -> ConcreteAr
     if count > MOST_ELEMENTS:
         raise NoContents("the array is too large for contents of its own")
     fixed = {number: read[place] for number, place in enumerate(described.places) if place in read}
+    fixed = {**described.stated, **fixed}
     for values in _fillings(fixed, described):
         if len(values) == len(described.places) and described.kept_by(values):
             return replace(array, contents=dict(zip(described.places, values, strict=True)))

@@ -27,7 +27,7 @@ from ..obligations.obligations import Obligation
 from ..obligations.prepare import contract_values
 from ..smt import Solver
 from .described import DescribedNumbers, NoLaunch, block_ids, concrete_claim, concrete_launch, numbered_facts
-from .sampled_contents import SPACIOUS, SampledContents, TurningPoints, marks, possible, room
+from .sampled_contents import SPACIOUS, SampledContents, TurningPoints, marks, possible, room, settled
 
 SIZE_BOUNDS = (8, 40, 300, 1100, 5000, 2**17, 2**24, None)
 """Witnesses are looked for among small launches first: people read them, and the replay runs them."""
@@ -112,15 +112,19 @@ class Search:
     def _in_the_launch(self, confirm: Confirm) -> FoundWitness | None:
         """The one launch of a contract of numbers, at fault in any block, where the solver has no model of it.
 
-        Not where contents have a part in it.
+        Not where contents have a part in it that the launch does not settle.
         """
         values, model = contract_values(self.contract), Model({}, {})
         free = any(size.sort is t.Sort.INT for size in self.contract.variables)
-        if free or not all(grid in values for grid in GRID) or loaded_values(self.conditions):
+        if free or not all(grid in values for grid in GRID):
             return None
-        launch = self._launch(model)
-        claim = concrete_claim(self.obligation, model)
-        return None if launch is None else self._elsewhere(launch, claim, model, confirm)
+        launch, loaded = self._launch(model), loaded_values(self.conditions)
+        if launch is None or not loaded.keys() <= launch.arrays.keys():
+            return None
+        facts = numbered_facts(DescribedNumbers(model), self.contract, launch.lists) if loaded else []
+        if not all(settled(launch.arrays[name], facts, name) for name in loaded):
+            return None
+        return self._elsewhere(launch, concrete_claim(self.obligation, model), model, confirm)
 
     def _first(self, confirm: Confirm) -> FoundWitness | None:
         """In layouts that are nested, if there are launches with such; else, and where none is found, in any."""

@@ -18,7 +18,14 @@ from ...results.claim import Confirm
 from ...results.codes import CONFLICTS
 from ..attempt import Open
 from ..obligations.answers import Answer
-from ..obligations.fact_use import SPACING_TRIED, computed_addresses, data_facts, loaded_values, ordinary_data
+from ..obligations.fact_use import (
+    SPACING_TRIED,
+    computed_addresses,
+    data_facts,
+    loaded_values,
+    ordinary_data,
+    stated_by,
+)
 from ..obligations.footprint_overlap import PreparedSite, place_terms
 from ..obligations.obligations import Obligation, reached, within_index_spaces
 from ..obligations.protocols import watched
@@ -126,12 +133,14 @@ class WitnessSearch:
     def _shows_with_far_data(self, opened: Open) -> bool:
         """Whether values that lie far apart make no difference, in those arrays whose facts let them.
 
-        What only the sizes of this launch keep together tells nothing.
+        What only the sizes of this launch keep together tells nothing.  Values that facts state one by one are given as
+        sizes are.
         """
         work = [*reached(opened.obligation, self.prover.kernel.by_number, self.prover.contract)]
         work += data_facts(work, self.prover.contract, self.prover.kernel.origins)
         far: set[str] = set()
-        for array in sorted(loaded_values(work).keys() - measures(self.prover.launch.data)):
+        given = {data.fact.array for data in stated_by(self.prover.contract.data)}
+        for array in sorted(loaded_values(work).keys() - measures(self.prover.launch.data) - given):
             values = ordinary_data(work, self.prover.kernel.origins, SPACING_TRIED, only=far | {array})
             if self.prover.solver.decide([*work, *values]).answer is not Answer.UNSATISFIABLE:
                 far.add(array)

@@ -67,7 +67,7 @@ def test_imports_point_to_rooms_before_their_own(module: Path) -> None:
 
 MOST_LINES_BELIEVED = {
     "verifier/obligations/obligations.py": 5_500,  # the questions that are asked
-    "verifier/obligations/derivation.py": 11_400,  # all that a proof rests on, beside the solver
+    "verifier/obligations/derivation.py": 11_500,  # all that a proof rests on, beside the solver
     "checker": 7_300,  # who reads the bytecode a second time
 }
 """Of a module or a room with all that its imports bring along: so much has to be read to believe it."""

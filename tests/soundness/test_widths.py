@@ -83,7 +83,7 @@ def test_every_role_has_one_width() -> None:
     """Every parameter in turn in every other type: none may pass."""
     spec = launch(
         '{"x": "f16[M, N; strides=(ld, 1)]", "xs": {"list": "f32[K]", "length": "L"}, "s": "u8", "b": "bool", '
-        '"o": "&mut f16[M] @ [32]"}'
+        '"o": "&mut f16[M] @ [32]", "ys": {"addresses": "f32[K]", "length": "L"}}'
     )
     parameters = entry_parameters(spec)
     types = [
@@ -101,6 +101,7 @@ def test_every_role_has_one_width() -> None:
         "i32",
         "i32",
         "i32",
+        "ptr<i64>",
     ]
     assert fitting_parameters(spec, types, "k") == parameters
     others = ["i1", "i8", "i16", "i32", "i64", "f16", "f32", "f64", *(f"ptr<{name}>" for name in ("i8", "i64", "f16"))]

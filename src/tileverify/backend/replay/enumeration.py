@@ -43,6 +43,7 @@ _NOT_TAKEN: Final = {
     "ptr_to_int": "it computes with addresses",
     "int_to_ptr": "it computes with addresses",
     "alloca": "its blocks allocate memory",
+    "get_global": "it may depend on where a global array lies",
 }
 
 Loops: TypeAlias = Mapping[Op, tuple[Op, ...]]

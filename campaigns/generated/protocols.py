@@ -1,7 +1,6 @@
 """Small protocols between blocks on the array ``sync``, which holds 0 at first: right ones and weakened ones.
 
-Tickets and queues by atomic addition, the last block of a launch, a flag that hands data over, a lock that is waited
-for or tried some times, and turns.
+Tickets and queues by atomic addition, the last block of a launch, a flag that hands data over, and a lock.
 """
 
 from __future__ import annotations
@@ -41,13 +40,11 @@ class Protocols:
 
     def statement(self, data: Buffer, out: Buffer) -> None:
         """One protocol that hands ``data`` on, or shares out the parts of ``out``."""
-        ways = {
-            "ticket": self._ticket, "queue": self._queue, "last": self._last, "flag": self._flag, "lock": self._lock,
-            "tries": self._tries, "turns": self._turns,
-        }  # fmt: skip
-        name = self.draws.pick(tuple(ways))
+        name = self.draws.pick(("ticket", "queue", "last", "flag", "lock"))
         self.draws.note(f"protocol: {name}")
-        ways[name](data, out)
+        {
+            "ticket": self._ticket, "queue": self._queue, "last": self._last, "flag": self._flag, "lock": self._lock,
+        }[name](data, out)  # fmt: skip
 
     # ----------------------------------------------------------------------------------------------- protocols
     def _ticket(self, data: Buffer, out: Buffer) -> None:
@@ -124,52 +121,6 @@ class Protocols:
         if not early:
             self._exchange(0, "release")
 
-    def _tries(self, data: Buffer, out: Buffer) -> None:
-        """A place that blocks write if they get the lock within some tries; a number remembers whether they did."""
-        f, a, order, draws = self.f, self.arithmetic, self.ordering, self.draws
-        keys = order.carried()
-        first, one = self._number(1 if draws.slip(10) else 0), self._number(1)
-        low, high, step = (a.constant(tile(I64), each) for each in (0, draws.pick((2, 3, 10)), 1))
-        with f.for_(low, high, step, [first, *order.now(keys)]) as loop, order.inside(keys, loop.arguments[2:]):
-            taken, inner = loop.arguments[1], order.carried()
-            again = a.compare(taken, "less_than", self._number(2 if draws.slip(15) else 1))
-            with f.if_(again, [taken.type, *[TOKEN] * len(inner)]) as branch:
-                with branch.then(), order.inside((), ()):
-                    found = self._swap("acquire")
-                    free = a.compare(found, "equal", self._number(1 if draws.slip(10) else 0))
-                    f.op("yield", args=[f.op("select", c=free, t=one, f=taken), *order.now(inner)])
-                with branch.otherwise(), order.inside((), ()):
-                    f.op("yield", args=[taken, *order.now(inner)])
-            order.leave(inner, branch.results[1:])
-            f.op("continue", args=[branch.results[0], *order.now(keys)])
-        order.leave(keys, loop.results[1:])
-
-        def write() -> None:
-            zero = a.constant(tile(I64), 0)
-            early = draws.slip(15)
-            if early:
-                self._exchange(0, "release")
-            self.accesses.write_at(out, zero)
-            if not early:
-                self._exchange(0, "release")
-
-        self.accesses.under(a.compare(loop.results[0], "equal", one), write)
-
-    def _turns(self, data: Buffer, out: Buffer) -> None:
-        """A place that blocks write one after the other, each when its number is there."""
-        a, draws = self.arithmetic, self.draws
-        linear = self.indices.linear()
-        mine = a.fit(a.minus(a.minus(self._blocks(), a.constant(tile_of(linear), 1)), linear), tile_of(self._number(0)))
-        if draws.chance(70):
-            mine = a.fit(linear, tile_of(mine))
-        wait = a.minus(mine, self._number(1)) if draws.slip(10) else mine
-        predicate = draws.pick(("equal", "greater_than_or_equal"))
-        self._wait(lambda: self._get("acquire"), predicate, wait)
-        self.accesses.read_at(out, a.constant(tile(I64), 0))
-        self.accesses.write_at(out, a.constant(tile(I64), 0))
-        after = a.minus(mine, self._number(-2 if draws.slip(10) else -1))
-        self._update(draws.pick(("xchg", "max")), after, "release")
-
     # ---------------------------------------------------------------------------------------------- their parts
     def _blocks(self) -> Value:
         return self.arithmetic.multiply(self.indices.counts[0], self.indices.counts[1])
@@ -213,11 +164,10 @@ class Protocols:
     def _exchange(self, value: int, order: str) -> None:
         self._update("xchg", value, order)
 
-    def _update(self, mode: str, value: int | Value, order: str) -> Value:
+    def _update(self, mode: str, value: int, order: str) -> Value:
         found: Value
-        operand = self._number(value) if isinstance(value, int) else value
         found, token = self.f.op(
-            "atomic_rmw_tko", ptr=self._place(), arg=operand, mode=mode,
+            "atomic_rmw_tko", ptr=self._place(), arg=self._number(value), mode=mode,
             **self.ordering.operand(self.sync.name), **self._atomic(order),
         )  # fmt: skip
         self.ordering.done(self.sync.name, token)
@@ -247,16 +197,13 @@ class Protocols:
         self.ordering.done(self.sync.name, token)
         return found
 
-    def _wait(self, read: Callable[[], Value], predicate: str, limit: Value | None = None) -> None:
-        """Read until the number compares as it should with ``limit``, or 0."""
+    def _wait(self, read: Callable[[], Value], predicate: str) -> None:
+        """Read until the number compares with 0 as it should."""
         f, order = self.f, self.ordering
         keys = order.carried()
         with f.loop(order.now(keys)) as loop, order.inside(keys, loop.arguments):
             seen = read()
-            with (
-                f.if_(self.arithmetic.compare(seen, predicate, self._number(0) if limit is None else limit)) as done,
-                done.then(),
-            ):
+            with f.if_(self.arithmetic.compare(seen, predicate, self._number(0))) as done, done.then():
                 f.op("break", args=order.now(keys))
             f.op("continue", args=order.now(keys))
         order.leave(keys, loop.results)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.corpus.compiled import corpus_kernels
 
-from tileverify.contract.launch import KernelUnit
+from tileverify.contract.launch import Argument, KernelUnit, ListArgument
 from tileverify.corpus import ROOT, corpus_launches
 from tileverify.frontend.sources.discover import discover
 from tileverify.results import Verdict
@@ -50,7 +50,13 @@ def drawn_from(recorded: Path | None, folder: str = "") -> list[Subject]:
 
 
 def _kernels(folder: str) -> list[KernelUnit]:
-    return units([str(ROOT / folder)]) if folder else _ordered(corpus_kernels())
+    found = units([str(ROOT / folder)]) if folder else _ordered(corpus_kernels())
+    return [unit for unit in found if not any(_is_table(argument) for argument in unit.launch.arguments)]
+
+
+def _is_table(argument: Argument) -> bool:
+    """A table of addresses: nobody draws launches whose arrays hold the sizes of others."""
+    return isinstance(argument, ListArgument) and argument.addresses
 
 
 def _name(unit: KernelUnit) -> str:

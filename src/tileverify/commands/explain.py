@@ -50,7 +50,7 @@ def _named(code: str) -> list[Code]:
     if not found:
         from difflib import get_close_matches
 
-        near = get_close_matches(code.upper(), CODES, n=1)
+        near = get_close_matches(code.upper(), [each for each in CODES if each[:3] == code.upper()[:3]] or CODES, n=1)
         advice = f"did you mean {near[0]}?" if near else "`tileverify explain` lists all"
         raise UsageError(f"there is no code '{code}'; {advice}")
     return found

@@ -157,7 +157,7 @@ def seen_in_one_row(kind: FactKind, seen: ObservedContents) -> Facts:
 
 
 def seen_rows_once(kind: FactKind, seen: ObservedContents) -> Facts:
-    """Where single values repeat: without values that occur twice, nothing need be said of rows."""
+    """Only where single values repeat: if all values differ, all rows do."""
     if seen.columns and seen.repeated and all(len(each) > 1 for each in seen.contents):
         yield from strongest(kind, seen)
 

@@ -100,7 +100,7 @@ def guarded(guard: Term, token: Token) -> Token:
 
 # ------------------------------------------------------------------------------------- implication, syntactic
 _KNOWN: Final = 1 << 14
-"""Answers that are kept: conditions share their parts, and many tokens have the same ones."""
+"""Cached answers: conditions share their parts, and many tokens have the same ones."""
 
 
 @lru_cache(_KNOWN)

@@ -109,7 +109,7 @@ class _PointerUse:
                 self._call(node)
 
     def usual(self, constant: str) -> int:
-        """The number that a constant is taken for: by the option that it is given to, then by its name."""
+        """The guess for a constant: by the compiler option that it sets, then by its name."""
         named = _OPTION.fullmatch(constant)
         option = next((each for each in _OPTIONS if named is not None and each.endswith(named[1].lower())), "")
         return self._options.get(constant, _OPTIONS.get(option, _BLOCK))

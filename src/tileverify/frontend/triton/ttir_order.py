@@ -128,8 +128,9 @@ class _Order:
 
     def take(self, tokens: Iterable[Value], effects: Effects) -> None:
         """Go on behind ``tokens``, which `carried` gave for the same effects."""
-        for (root, name), token in zip(self._handed_on(effects), tokens, strict=False):
-            self._last[root] = replace(self._last[root], **{name: token})
+        given = iter(tokens)
+        for root, name in self._handed_on(effects):
+            self._last[root] = replace(self._last[root], **{name: next(given)})
 
     def _handed_on(self, effects: Effects) -> Iterator[tuple[str, str]]:
         """The arrays and which of their tokens a region hands on."""
@@ -299,8 +300,6 @@ class TritonOrder(_Order):
 # A store at the places of a load need not be asked whether it needs the load's value, if nothing else uses that value,
 # and each lane of the store at most the same lane of it.  Either the lane that is stored depends on the one that is
 # loaded, and then the load comes first; or it does not, and then no one can tell what was loaded.
-
-
 #
 # A tile that is smaller than the program's threads, or a scalar, is loaded by several threads for each lane, and also
 # twice, where two layouts want it.  Only one of them stores a lane of a tile, and only thread 0 a scalar.  So another
